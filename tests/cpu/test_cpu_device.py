@@ -65,6 +65,7 @@ def test_no_source_that_was_written_by_hand_runs(using):
         tools.program(CompiledSpec(ProgramSpec("text", "f", (), 0, (), ()), 0, "key"))
 
 
+@pytest.mark.optimised
 @pytest.mark.skipif(not available(), reason="native kernels are off")
 def test_text_is_written_only_for_code_that_is_nowhere():
     tools = tenferro_cpu.device().toolchain("llvm")

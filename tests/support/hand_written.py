@@ -45,8 +45,9 @@ class Writing:
     def let(self, op: Op, *args: Value) -> Reg:
         out = op.infer(*[Spec((), a.dtype) for a in args])
         assert isinstance(out, Spec)
-        self.body.append(Let(self.new(out.dtype), op, args))
-        return self.body[-1].result
+        result = self.new(out.dtype)
+        self.body.append(Let(result, op, args))
+        return result
 
 
 def mapped(dtypes: Sequence[Any], compute: Compute, fixed: Sequence[int] = ()) -> LoopFunction:
@@ -55,8 +56,9 @@ def mapped(dtypes: Sequence[Any], compute: Compute, fixed: Sequence[int] = ()) -
     i, inputs, values = w.new(), list[Buffer](), list[Value]()
     for k, dtype in enumerate(map(np.dtype, dtypes)):
         inputs.append(Buffer(k, dtype, (1,) if k in fixed else (n,), Role.INPUT))
-        values.append(w.new(dtype))
-        w.body.append(Load(values[-1], inputs[-1], Affine() if k in fixed else Affine.of(i)))
+        x = w.new(dtype)
+        values.append(x)
+        w.body.append(Load(x, inputs[-1], Affine() if k in fixed else Affine.of(i)))
     results = compute(w, values)
     outputs = [Buffer(len(inputs) + k, x.dtype, (n,), Role.OUTPUT) for k, x in enumerate(results)]
     w.body += [Store(y, Affine.of(i), x) for y, x in zip(outputs, results, strict=True)]

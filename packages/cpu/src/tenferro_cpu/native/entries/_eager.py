@@ -370,7 +370,7 @@ class _Kernels:
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
         found = [mapped(engine(), self.op, self.dtypes, self.out, form, stream=stream) for form in self._forms]
-        return found[0], *(found[1:] or (0, 0))  # type: ignore[return-value]  # one form, or three
+        return found[0], *(found[1:] or (0, 0))
 
 
 def _has_code(op: Op, nin: int, dtype: np.dtype[Any]) -> bool:

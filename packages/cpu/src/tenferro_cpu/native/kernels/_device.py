@@ -93,9 +93,7 @@ class HostProgram(Program):
 
     def __init__(self, compiled: CompiledSpec) -> None:
         if compiled.spec.kernel is None:
-            raise CompileError(
-                f"{compiled.spec.entry} was written by hand, and the CPU runs kernels that were rendered"
-            )
+            raise CompileError(f"{compiled.spec.entry} was written by hand; the CPU runs kernels that were rendered")
         self.compiled, self.kernel = compiled, compiled.spec.kernel
 
     def execute(self, buffers: Sequence[Any], values: Sequence[int]) -> None:

@@ -104,8 +104,8 @@ def mapped_row(op: Op, dtypes: Sequence[np.dtype[Any]], accesses: Sequence[Acces
     places = [_along(i, access, k) for k, access in enumerate(accesses)]
     loads = [Load(x, buffer, at) for x, buffer, at in zip(values, buffers, places)]  # the result is last
     result = registers.new(out.dtype)
-    body = (*loads, Let(result, op, tuple(values)), Store(buffers[-1], places[-1], result))
-    loop = For(i, _N, body, order=Order.ANY)
+    body: list[Statement] = [*loads, Let(result, op, tuple(values)), Store(buffers[-1], places[-1], result)]
+    loop = For(i, _N, tuple(body), order=Order.ANY)
     return LoopFunction(_sizes(accesses), tuple(buffers[:-1]), (buffers[-1],), (), (), (loop,))
 
 
