@@ -1,4 +1,4 @@
-"""Fused element-wise kernels and reductions against NumPy, and JAX and PyTorch where they can be imported.
+"""Compiled element-wise functions and reductions against NumPy, and JAX and PyTorch where they can be imported.
 
 Medians of interleaved rounds in one thread each; ratios above 1 mean that tenferro is faster::
 
@@ -24,31 +24,13 @@ limit(THREADS)
 
 import numpy as np  # noqa: E402 - after the number of threads
 
+import tenferro_runtime as tr  # noqa: E402
 from tenferro_cpu.native import Engine, engine  # noqa: E402
-from tenferro_cpu.native.kernels._elementwise import Fused  # noqa: E402
-from tenferro_cpu.native.kernels._reduce import Reduced  # noqa: E402
-from tenferro_cpu.native.kernels._render import render_row  # noqa: E402
-from tenferro_tensor.catalog.analytic import exp, tanh  # noqa: E402
-from tenferro_tensor.catalog.arithmetic import add, mul, neg  # noqa: E402
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction  # noqa: E402
+from tenferro_cpu.native.whole import LEVEL, NAME, render  # noqa: E402
+from tenferro_runtime.fusion import wait  # noqa: E402
+from tenferro_runtime.lowering import lower  # noqa: E402
 
 Call = Callable[[], Any]
-
-
-def chain(dtype: str, long: bool) -> KernelIR:
-    """``tanh(a*b+c) * exp(-a)``, or ``a*b+c``."""
-    x = Operand(np.dtype(dtype))
-    lines = [Apply(mul.op(), (0, 1)), Apply(add.op(), (3, 2))]
-    if long:
-        rest = (tanh, (4,)), (neg, (0,)), (exp, (6,)), (mul, (5, 7))
-        lines += [Apply(primitive.op(), args) for primitive, args in rest]
-    return KernelIR((x,) * 3, tuple(lines), (2 + len(lines),))
-
-
-def weighted(dtype: str) -> KernelIR:
-    """``sum(exp(x) * y)``."""
-    x = Operand(np.dtype(dtype))
-    return KernelIR((x, x), (Apply(exp.op(), (0,)), Apply(mul.op(), (2, 1))), (3,), reduction=Reduction("sum"))
 
 
 def peers() -> dict[str, Any]:
@@ -75,7 +57,11 @@ def contenders(
     ours: Callable[..., Any], theirs: Callable[[Any], Callable[..., Any]], arrays: list[Any], have: dict[str, Any]
 ) -> dict[str, Call]:
     """One call per library on the same data."""
-    calls: dict[str, Call] = {"tenferro": lambda: ours(*arrays)}
+    own = [tr.asarray(x) for x in arrays]
+    for _ in range(2):
+        ours(*own)
+    wait()
+    calls: dict[str, Call] = {"tenferro": lambda: ours(*own)}
     f = theirs(np)
     calls["numpy"] = lambda: f(*arrays)
     if "jax" in have:
@@ -113,21 +99,22 @@ def show(what: str, found: dict[str, float]) -> None:
 
 def compile_times() -> None:
     """Processor time of a cold compile, and of a reload from disk."""
-    kernel, cold = chain("float64", True), Engine(None)
+    x, cold = tr.asarray(np.ones(8)), Engine(None)
+    function = lower(tr.trace(formula(tr, True), x, x, x))
     times = []
     for k in range(7):
         start = time.thread_time()
-        cold.function(f"{render_row(kernel, 'kernel', cold.host)}\n; {k}", "kernel")
+        cold.function(f"{render(function, cold.host).text}\n; {k}", NAME, level=LEVEL)
         times.append(time.thread_time() - start)
     print(f"compile tanh(a*b+c)*exp(-a): cold {statistics.median(times) * 1e3:.1f} ms", end="")
-    text = render_row(kernel, "kernel", cold.host)
-    engine().function(text, "kernel")
+    text = render(function, cold.host).text
+    engine().function(text, NAME, level=LEVEL)
     cache, again = engine()._cache, []
     for _ in range(7):
         fresh = Engine(cache)
         fresh.function("define void @first() {\n  ret void\n}", "first")  # the first one sets the linker up
         start = time.thread_time()
-        fresh.function(text, "kernel")
+        fresh.function(text, NAME, level=LEVEL)
         again.append(time.thread_time() - start)
     print(f", from disk {statistics.median(again) * 1e3:.2f} ms")
 
@@ -148,15 +135,14 @@ def main() -> None:
                 continue
             arrays = [rng.standard_normal(n).astype(dtype) for _ in range(3)]
             for long in (True, False):
-                ours = Fused(chain(dtype, long)).entry()
+                ours = tr.compile(formula(tr, long))
                 name = "tanh(a*b+c)*exp(-a)" if long else "a*b+c"
                 calls = contenders(ours, lambda xp, long=long: formula(xp, long), arrays, have)
                 show(f"{name} {dtype} {n}", medians(calls, options.seconds))
     for shape in ((1, 100), (1, 10_000), (1, 1_000_000), (1000, 1000), (100_000, 10), (1_000_000, 4)):
         arrays = [rng.standard_normal(shape) for _ in range(2)]
-        calls = contenders(
-            Reduced(weighted("float64")).rows(), lambda xp: lambda x, y: (xp.exp(x) * y).sum(1), arrays, have
-        )
+        ours = tr.compile(lambda x, y: tr.sum(tr.exp(x) * y, axis=1))
+        calls = contenders(ours, lambda xp: lambda x, y: (xp.exp(x) * y).sum(1), arrays, have)
         show(f"sum(exp(x)*y, axis=1) {shape[0]}x{shape[1]}", medians(calls, options.seconds))
 
 

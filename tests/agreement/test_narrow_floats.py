@@ -16,7 +16,7 @@ from tenferro_cpu.native import available
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.trees import flatten
 from tenferro_tensor import get_backend
-from tenferro_tensor.loop_ir import interpret
+from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor_core import DTypeError, UnsupportedError, dtype
 from vmap_calls import CALLS, OF_DATA
 

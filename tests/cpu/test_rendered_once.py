@@ -5,14 +5,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tenferro_cpu.native import available
-from tenferro_cpu.native.kernels._identity import identity
+from tenferro_cpu.native.kernels import _code
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Access, Apply, KernelIR, Literal, ObjectCache, Operand, Reduction
+from tenferro_tensor.device_model import ObjectCache
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -63,26 +65,45 @@ def test_notes_are_made_once(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
-def test_kernels_that_differ_have_another_identity() -> None:
-    f8, f4 = Operand(np.dtype("float64")), Operand(np.dtype("float32"))
-    one = Literal(1.0, f8.dtype)
-    add = lambda lines, **more: KernelIR((f8, f8), lines, (2,), **more)
-    kernels = [
-        add((Apply(catalog.add.op(), (0, 1)),)),
-        add((Apply(catalog.sub.op(), (0, 1)),)),
-        add((Apply(catalog.sub.op(), (1, 0)),)),
-        add((Apply(catalog.add.op(), (0, 1)),), reduction=Reduction("sum")),
-        add((Apply(catalog.add.op(), (0, 1)),), reduction=Reduction("max")),
-        KernelIR((f4, f4), (Apply(catalog.add.op(), (0, 1)),), (2,)),
-        KernelIR((f8, Operand(f8.dtype, Access.FIXED)), (Apply(catalog.add.op(), (0, 1)),), (2,)),
-        KernelIR((f8,), (one, Apply(catalog.add.op(), (0, 1))), (2,)),
-        KernelIR((f8,), (Literal(-0.0, f8.dtype), Apply(catalog.add.op(), (0, 1))), (2,)),
-        KernelIR((f8,), (Literal(0.0, f8.dtype), Apply(catalog.add.op(), (0, 1))), (2,)),
-        KernelIR((f8,), (Apply(catalog.convert.op(dtype=f4.dtype), (0,)),), (1,)),
-        KernelIR((f8,), (Apply(catalog.convert.op(dtype=np.dtype("int32")), (0,)),), (1,)),
-    ]
-    assert len({identity(k) for k in kernels}) == len(kernels)
-    assert identity(kernels[0], True) != identity(kernels[0], False) and identity(kernels[0]) == identity(kernels[0])
+class Recording:
+    """Stands in for an engine: what it is asked for is the key."""
+
+    def __init__(self) -> None:
+        from tenferro_cpu.native import engine
+
+        self.host, self.asked = engine().host, list[tuple[str, str]]()
+
+    def rendered(self, what: str, name: str, render: Callable[[], str], level: int = 0) -> int:
+        self.asked.append((name, what))
+        return len(self.asked)
+
+
+def test_kernels_that_differ_have_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_code, "fixed_row", lambda *_: 0)
+    monkeypatch.setattr(_code, "fixed_reduction", lambda *_: None)
+    engine: Any = Recording()
+    f8, f4, i4 = (np.dtype(name) for name in ("float64", "float32", "int32"))
+    add, unit, fixed = catalog.add.op(), Access.UNIT, Access.FIXED
+    units = (unit, unit, unit)
+    for stream in (False, True):
+        _code.mapped(engine, add, (f8, f8), f8, units, stream=stream)
+    _code.mapped(engine, catalog.sub.op(), (f8, f8), f8, units)
+    _code.mapped(engine, add, (f4, f4), f4, units)
+    _code.mapped(engine, add, (f8, f8), f8, (unit, fixed, unit))
+    _code.mapped(engine, add, (f8, f8), f8, (fixed, unit, unit))
+    for target in (f4, i4):
+        _code.mapped(engine, catalog.convert.op(dtype=target), (f8,), target, (unit, unit))
+    for kind in ("sum", "max"):
+        for dtype in (f8, f4):
+            for access in (unit, Access.STRIDED):
+                _code.reduced(engine, kind, dtype, access)
+                _code.combined(engine, kind, dtype, access, unit)
+                _code.combined(engine, kind, dtype, unit, Access.STRIDED)
+            for length in (3, 4):
+                _code.short(engine, kind, dtype, length, unit)
+                _code.short(engine, kind, dtype, length, fixed)
+    combined_twice = 4
+    assert len({*engine.asked}) == len(engine.asked) - combined_twice
 
 
 CALLED = """

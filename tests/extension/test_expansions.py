@@ -16,7 +16,8 @@ from tenferro_runtime.extension import REGISTRY, Linear, Spec, check_program, pr
 from tenferro_runtime.ir import sizes_of
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import HOST
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import verify
 from tenferro_xla import XlaExecutor
 
 X = tr.asarray(np.linspace(-1.5, 2.0, 12).reshape(3, 4))

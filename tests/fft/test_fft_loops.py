@@ -12,7 +12,8 @@ import tenferro_runtime as tr
 from tenferro_fft.loops import _roots
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import Call, everything, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Call, everything, verify
 from whole_functions import Native
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {

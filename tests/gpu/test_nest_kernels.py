@@ -11,7 +11,7 @@ from nest_kernels import HostTarget, run_kernels
 from random_loops import Recipe, recipes
 from random_nests import EDGE, RandomLoops
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
-from tenferro_gpu.rendering import Sharing, _group_writer
+from tenferro_gpu.rendering import Sharing, _group_writer, _sharing
 from tenferro_gpu.whole import KernelSequence, _native, _shape, planned, source_of
 from tenferro_gpu.whole._interchange import turned
 from tenferro_gpu.whole._steps import HostLoop
@@ -20,7 +20,8 @@ from tenferro_tensor import ComputeDevice
 from tenferro_tensor._place import Place
 from tenferro_tensor.catalog import arithmetic, bits
 from tenferro_tensor.device_model import ProgramSpec
-from tenferro_tensor.loop_ir import Affine, Order, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Affine, Order, verify
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, dim
 from thorough import tries
 from whole_functions import Writing, literal
@@ -39,8 +40,8 @@ def kernels(request):
 
 def spread_out(monkeypatch):
     monkeypatch.setattr(_shape, "MAX_GROUP_WORK", 0)
-    monkeypatch.setattr(_shape, "MIN_GROUP_EXTENT", 2)
-    monkeypatch.setattr(_shape, "FEW_ROWS", 3)
+    monkeypatch.setattr(_sharing, "MIN_GROUP_EXTENT", 2)
+    monkeypatch.setattr(_sharing, "FEW_ROWS", 3)
     monkeypatch.setattr(_group_writer, "MIN_SHARED_WORK", 2)
     monkeypatch.setattr(_native, "MIN_PART", 3)
 

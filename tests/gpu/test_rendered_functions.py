@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hand_written import mapped, of_literals, of_op
 from host_kernels import COMPILER, HostFunction, library_of
-from native_kernels import DTYPES, meaning, one_op, values
+from native_kernels import DTYPES, meaning, values
 from rendered_functions import NAMES, kernels_of, kind_in, specs_of
 from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
 from tenferro_gpu.rendering import RESERVED, CudaRenderer
@@ -15,7 +16,7 @@ from tenferro_gpu.rendering._functions import KINDS
 from tenferro_tensor import Primitive, catalog
 from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, numbers
-from tenferro_tensor.device_model import Apply, KernelIR, Literal, Operand, expanded
+from tenferro_tensor.loop_ir import Literal
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow
 
 DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
@@ -24,19 +25,19 @@ INEXACT = "fc"
 on_host = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 
 
-def run(spec, kernel, *arrays):
+def run(spec, *arrays):
     """The kernel on contiguous arrays, by three groups of eight work items."""
     n = max(x.size for x in arrays)
-    results = [np.zeros(n, o.dtype) for o in kernel.written]
+    results = [np.zeros(n, b.dtype) for b in spec.kernel.outputs]
     HostFunction(library_of(spec.source), spec.entry)((3,), (8,), (*arrays, *results, n))
     return results
 
 
 def drawn(rng, primitive, dtype, n=203):
-    kernel = kernels_of(dtype)[primitive.name]
+    _, dtypes = kernels_of(dtype)[primitive.name]
     # Functions of complex numbers are NumPy's own for ordinary numbers only; see the test of special ones.
     special = np.dtype(dtype).kind == "f" and primitive is not analytic.logaddexp
-    xs = [values(rng, o.dtype, n, special=special) for o in kernel.inputs]
+    xs = [values(rng, d, n, special=special) for d in dtypes]
     if primitive.name.startswith("shift"):
         xs[1] = rng.integers(0, 80, n).astype(dtype)
     elif primitive is analytic.lgamma:
@@ -62,10 +63,10 @@ def test_every_function_agrees_with_the_reference(dtype):
     for primitive, kinds in KINDS.items():
         if not kind_in(dtype, kinds) or primitive is numbers.convert:
             continue
-        kernel, spec = kernels_of(dtype)[primitive.name], specs_of(dtype)[primitive.name]
+        spec = specs_of(dtype)[primitive.name]
         xs = drawn(rng, primitive, dtype)
-        (expected,) = meaning(kernel, *xs)
-        (got,) = run(spec, kernel, *xs)
+        expected = meaning(kernels_of(dtype)[primitive.name][0], *xs)
+        (got,) = run(spec, *xs)
         scale = 200 if primitive is arithmetic.pow else 32 if np.dtype(dtype).kind == "c" else 16
         try:
             require_close(got, np.asarray(expected), dtype, scale)
@@ -78,12 +79,12 @@ def test_every_function_agrees_with_the_reference(dtype):
 def test_conversions(dtype):
     rng = np.random.default_rng(5)
     for target in NAMES:
-        kernel, spec = kernels_of(dtype)[f"convert_{target}"], specs_of(dtype)[f"convert_{target}"]
+        (op, _), spec = kernels_of(dtype)[f"convert_{target}"], specs_of(dtype)[f"convert_{target}"]
         x = values(rng, dtype, 77)
         if is_inexact(np.dtype(dtype)) and np.dtype(target).kind == "u":
             x = np.abs(x).astype(dtype)  # NumPy leaves the others open
         comparable = "float32" if is_narrow(np.dtype(target)) else target
-        found, wanted = (y[0].astype(comparable) for y in (run(spec, kernel, x), meaning(kernel, x)))
+        found, wanted = (y.astype(comparable) for y in (run(spec, x)[0], meaning(op, x)))
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -97,9 +98,9 @@ def test_every_number_is_widened_and_rounded_as_numpy_does(source, target):
         between = np.concatenate([each, (each[1:] + each[:-1]) / 2]).astype(source)
     if source not in DTYPES["n"]:
         between = np.concatenate([between, np.nextafter(between, np.inf), np.nextafter(between, -np.inf)])
-    kernel, spec = kernels_of(source)[f"convert_{target}"], specs_of(source)[f"convert_{target}"]
+    spec = specs_of(source)[f"convert_{target}"]
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(run(spec, kernel, between)[0].view("u2"), between.astype(target).view("u2"))
+        np.testing.assert_array_equal(run(spec, between)[0].view("u2"), between.astype(target).view("u2"))
 
 
 @on_host
@@ -108,9 +109,8 @@ def test_every_number_is_widened_and_rounded_as_numpy_does(source, target):
 def test_numbers_beyond_an_integer_dtype_become_its_nearest(source, target):
     info = np.iinfo(target)
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 2.9, -0.9, 0.0], source)
-    kernel = kernels_of(source)[f"convert_{target}"]
     expected = np.array([0, info.max, info.min, info.max, info.min, 2, 0, 0], target)
-    np.testing.assert_array_equal(run(specs_of(source)[f"convert_{target}"], kernel, x)[0], expected)
+    np.testing.assert_array_equal(run(specs_of(source)[f"convert_{target}"], x)[0], expected)
 
 
 @on_host
@@ -124,9 +124,8 @@ def test_functions_of_complex_numbers_far_out_and_on_their_branch_cuts(name):
     z.imag = far[None, :]  # the sum has lost signs of zeros
     z.real = far[:, None]
     z = z.reshape(-1)
-    kernel = kernels_of("complex128")[name]
-    (expected,) = meaning(kernel, z)
-    (got,) = run(specs_of("complex128")[name], kernel, z)
+    expected = meaning(kernels_of("complex128")[name][0], z)
+    (got,) = run(specs_of("complex128")[name], z)
     finite = np.isfinite(expected)
     scale = np.abs(expected[finite])
     # Far out the angle of a sine is known as well as its argument's last place.
@@ -148,14 +147,14 @@ def test_complex_numbers_that_are_not_finite():
         "exp2": [(-3.0, 0.0, 0.125)],
     }
     for name, table in cases.items():
-        kernel = kernels_of("complex128")[name]
+        spec = specs_of("complex128")[name]
         z = np.empty(len(table), complex)
         for k, (re, im, _) in enumerate(table):
             z[k] = re
             if im is not None:
                 z.real[k], z.imag[k] = re, im
-        expected = np.array([row[2] for row in table], kernel.written[0].dtype)
-        np.testing.assert_allclose(run(specs_of("complex128")[name], kernel, z)[0], expected, err_msg=name)
+        expected = np.array([row[2] for row in table], spec.kernel.outputs[0].dtype)
+        np.testing.assert_allclose(run(spec, z)[0], expected, err_msg=name)
 
 
 @on_host
@@ -165,9 +164,8 @@ def test_literals_keep_their_bits():
     literals += [Literal(v, np.dtype("int64")) for v in (-(2**63), 2**63 - 1, -1)]
     literals += [Literal(2**64 - 1, np.dtype("uint64")), Literal(-128, np.dtype("int8"))]
     literals += [Literal(complex(-0.0, 2.5), np.dtype("complex64")), Literal(True, np.dtype("bool"))]
-    kernel = KernelIR((Operand(np.dtype("int8")),), tuple(literals), tuple(range(1, len(literals) + 1)))
-    (spec,) = CudaRenderer().together({"literals": kernel})
-    for got, literal in zip(run(spec, kernel, np.zeros(1, np.int8)), literals, strict=True):
+    spec = CudaRenderer().render(of_literals(literals), "literals")
+    for got, literal in zip(run(spec, np.zeros(1, np.int8)), literals, strict=True):
         expected = np.array([literal.value], literal.dtype)
         assert got.dtype == literal.dtype
         np.testing.assert_array_equal(got, expected)
@@ -181,13 +179,13 @@ def test_special_functions_are_written_out(dtype):
     renderer = CudaRenderer()
     rng = np.random.default_rng(8)
     ops = {"erfinv": analytic.erfinv.op(), "digamma": analytic.digamma.op(), "p2": analytic.polygamma.op(order=2)}
-    kernels = {name: expanded(one_op(op, dtype), renderer.decompose) for name, op in ops.items()}
+    kernels = {name: of_op(op, dtype) for name, op in ops.items()}
     x = rng.uniform(-0.95, 0.95, 100).astype(dtype)
     eps = float(np.finfo(dtype).eps)
     for spec, (name, op) in zip(renderer.together(kernels), ops.items(), strict=True):
         xs = x if name == "erfinv" else np.abs(x) * 20 + np.asarray(0.2, dtype)
-        (expected,) = meaning(one_op(op, dtype), xs)
-        np.testing.assert_allclose(run(spec, kernels[name], xs)[0], expected, rtol=64 * eps, atol=64 * eps)
+        expected = meaning(op, xs)
+        np.testing.assert_allclose(run(spec, xs)[0], expected, rtol=64 * eps, atol=64 * eps)
 
 
 def test_every_elementwise_primitive_is_rendered_or_reserved_with_a_reason():
@@ -201,12 +199,12 @@ def test_every_elementwise_primitive_is_rendered_or_reserved_with_a_reason():
 
 
 def test_what_has_no_form_is_named():
-    i8 = Operand(np.dtype("int64"))
-    kernel = KernelIR((i8, i8), (Apply(arithmetic.pow.op(), (0, 1)),), (2,))
+    kernel = of_op(arithmetic.pow.op(), "int64", "int64")
     with pytest.raises(UnsupportedError, match="pow of int64, int64 has no form in a kernel of a GPU"):
         CudaRenderer().render(kernel, "power")
-    cube = (np.dtype("int64"), Literal(3, np.dtype("int64")))
-    assert CudaRenderer().decompose(arithmetic.pow.op(), *cube) is not None
+    three = Literal(3, np.dtype("int64"))
+    cube = mapped(["int64"], lambda w, xs: [w.let(arithmetic.pow.op(), *xs, three)])
+    assert "tf_mul" in CudaRenderer().render(cube, "cube").source
 
 
 @cache

@@ -6,13 +6,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import pytest
 
+from hand_written import of_op
 from tenferro_gpu.compiling import RuntimeCompiler, _compiler, _libraries, runtime_library
 from tenferro_gpu.rendering import CudaRenderer
 from tenferro_tensor.catalog import arithmetic
-from tenferro_tensor.device_model import Apply, CompileError, KernelIR, ObjectCache, Operand, ProgramSpec, user_cache
+from tenferro_tensor.device_model import CompileError, ObjectCache, ProgramSpec, user_cache
 from tenferro_tensor_core import BackendUnavailableError
 
 
@@ -123,8 +123,7 @@ def test_what_nvrtc_refuses_is_quoted(nvrtc):
 
 def test_nvrtc_gives_code_that_differs_between_architectures(nvrtc):
     assert nvrtc.version[0] >= 12
-    f8 = Operand(np.dtype("float64"))
-    rendered = CudaRenderer().render(KernelIR((f8, f8), (Apply(arithmetic.mul.op(), (0, 1)),), (2,)), "product")
+    rendered = CudaRenderer().render(of_op(arithmetic.mul.op(), "float64", "float64"), "product")
     codes: set[Any] = {RuntimeCompiler(nvrtc, architecture).compile(rendered).code for architecture in ("80", "90")}
     assert len(codes) == 2 and all(code.startswith(b"\x7fELF") and b"kernel_product" in code for code in codes)
 

@@ -16,7 +16,8 @@ from tenferro_runtime import fusion
 from tenferro_runtime.extension import TenferroError
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import verify
 from whole_functions import Native
 
 

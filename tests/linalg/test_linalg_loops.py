@@ -14,7 +14,8 @@ from tenferro_linalg._solve import lu_factor_, lu_solve_
 from tenferro_runtime.extension import NumericalError
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec, get_backend
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import verify
 from whole_functions import Native
 
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {

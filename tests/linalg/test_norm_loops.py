@@ -10,7 +10,8 @@ import tenferro_linalg as la
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import verify
 from whole_functions import Native
 
 AXES: list[int | tuple[int, ...] | None] = [None, 0, 1, (0, 2), (0, 1, 2)]

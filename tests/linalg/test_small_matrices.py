@@ -15,7 +15,8 @@ from tenferro_linalg.functions._exponential import exponential
 from tenferro_runtime.extension import NumericalError, get_backend
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import Foreign, everything, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Foreign, everything, verify
 from whole_functions import Native
 
 RATIO = 10

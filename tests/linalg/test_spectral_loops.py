@@ -11,7 +11,8 @@ import tenferro_linalg as la
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import Call, everything, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Call, everything, verify
 from whole_functions import Native
 
 

@@ -9,6 +9,7 @@ import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.lowering.passes import bound_accesses
 from tenferro_tensor import catalog
+from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -24,7 +25,6 @@ from tenferro_tensor.loop_ir import (
     Switch,
     View,
     everything,
-    interpret,
     verify,
 )
 from tenferro_tensor_core import UnsupportedError

@@ -11,7 +11,8 @@ import tenferro_einsum as te
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.lowering._lower import written
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import verify
 from whole_functions import Native
 
 RNG = np.random.default_rng(7)

@@ -22,18 +22,8 @@ from tenferro_runtime.lowering.passes import (
     reuse_memory,
 )
 from tenferro_tensor.catalog import arithmetic
-from tenferro_tensor.loop_ir import (
-    Affine,
-    Buffer,
-    For,
-    LoopFunction,
-    LoopIRError,
-    Order,
-    Reg,
-    Store,
-    interpret,
-    verify,
-)
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Affine, Buffer, For, LoopFunction, LoopIRError, Order, Reg, Store, verify
 from tenferro_tensor_core import dim
 from thorough import tries
 from whole_functions import Writing, literal

@@ -11,7 +11,8 @@ from tenferro_einsum import einsum
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.passes import optimise
 from tenferro_tensor import Spec, catalog, get_backend
-from tenferro_tensor.loop_ir import Call, Foreign, everything, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Call, Foreign, everything, verify
 
 FORMS: dict[str, Any] = {
     "columns": lambda x: (y := tr.exp(x)).mT @ y,

@@ -11,7 +11,8 @@ from random_loops import SHAPES, Recipe, recipes
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import _reductions, _values, lower
 from tenferro_tensor import Spec
-from tenferro_tensor.loop_ir import interpret, plan_arena, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import plan_arena, verify
 from tenferro_tensor_core import ShapeError, dim
 from thorough import tries
 

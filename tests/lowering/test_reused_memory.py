@@ -11,7 +11,8 @@ from native_kernels import FUNCTIONS, has_form
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.passes import optimise
 from tenferro_tensor import catalog, get_backend
-from tenferro_tensor.loop_ir import LoopFunction, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import LoopFunction, verify
 
 pytestmark = pytest.mark.optimised
 

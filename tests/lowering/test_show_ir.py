@@ -9,7 +9,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_runtime.lowering import lower
-from tenferro_tensor.loop_ir import interpret
+from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor_core import ArgumentError, UnsupportedError
 
 

@@ -10,7 +10,8 @@ import tenferro_runtime as tr
 from native_kernels import FUNCTIONS
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.loop_ir import Call, everything, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Call, everything, verify
 from whole_functions import Native
 
 DTYPES = ["bool", "int8", "uint16", "int64", "float32", "float64"]

@@ -10,7 +10,8 @@ import tenferro_runtime as tr
 from tenferro_runtime.lowering._lower import written
 from tenferro_runtime.lowering.passes import improved, swap_copies
 from tenferro_tensor.catalog import arithmetic
-from tenferro_tensor.loop_ir import Affine, Buffer, For, LoopFunction, Order, While, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Affine, Buffer, For, LoopFunction, Order, While, verify
 from tenferro_tensor_core import dim
 from whole_functions import Writing
 

@@ -3,15 +3,15 @@
 A developer's test: it needs `aarch64-linux-gnu-gcc` and `qemu-aarch64` (Debian's gcc-aarch64-linux-gnu and qemu-user).
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from native_kernels import meaning, one_op, operands, values
+from native_kernels import meaning, operands, values
 from tenferro_cpu.native import available
+from tenferro_cpu.native.kernels._forms import Access
+from tenferro_cpu.native.kernels._rows import combined_rows, mapped_row, reduced_row
+from tenferro_cpu.native.whole._row import render_row
 from tenferro_tensor.catalog import arithmetic, numbers
-from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -64,28 +64,27 @@ def drawn(rng, op, dtypes, n):
 @pytest.mark.parametrize("dtype", NAMES)
 def test_every_rule(emulated, dtype):
     """Operands that lie together; for some dtypes also ones with gaps, backwards, as each operand is read alike."""
-    from tenferro_cpu.native.kernels._render import render_row
-
     kernels = []
     for op, dtypes in rules(dtype):
         for access in (Access.UNIT, *([Access.STRIDED] if dtype in ("bool", "int8", "float64") else [])):
-            kernel = one_op(op, *dtypes)
-            inputs = tuple(replace(o, access=access) for o in kernel.inputs)
-            kernels.append((op, replace(kernel, inputs=inputs), dtypes))
-    texts = [render_row(kernel, f"row{k}", emulated.HOST) for k, (_, kernel, _) in enumerate(kernels)]
+            kernels.append((op, access, dtypes))
+    texts = [
+        render_row(mapped_row(op, dtypes, (*[access] * len(dtypes), Access.UNIT)), f"row{k}", emulated.HOST)
+        for k, (op, access, dtypes) in enumerate(kernels)
+    ]
     program, memory, rng = emulated.Program(texts), emulated.Memory(), np.random.default_rng(3)
     calls, expected = [], []
-    for k, (op, kernel, dtypes) in enumerate(kernels):
+    for k, (op, access, dtypes) in enumerate(kernels):
         for n in LENGTHS:
             xs = drawn(rng, op, dtypes, n)
-            (result,) = meaning(kernel, *xs)
-            if kernel.inputs[0].access is Access.STRIDED:
+            result = meaning(op, *xs)
+            if access is Access.STRIDED:
                 xs = [np.repeat(x, 3)[::-1][::3] for x in (x[::-1].copy() for x in xs)]
             at = memory.room(n * 16)
             pointers = memory.words([*[memory.put(x) for x in xs], at])
-            strides = memory.words([*[x.strides[0] for x in xs], kernel.written[0].dtype.itemsize])
-            calls.append((f"row{k}", (pointers, n, strides)))
-            expected.append((f"{op!r} of {dtype}, {n}, {kernel.inputs[0].access}", at, np.asarray(result)))
+            strides = memory.words([*[x.strides[0] for x in xs], result.itemsize])
+            calls.append((f"row{k}", (pointers, n, strides, 1, strides)))
+            expected.append((f"{op!r} of {dtype}, {n}, {access}", at, np.asarray(result)))
     program.run(memory, calls)
     for what, at, result in expected:
         scale = 8 if "pow" in what else 2
@@ -95,32 +94,27 @@ def test_every_rule(emulated, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "complex128", "int64", "uint8", "int16", "bool"])
 def test_reductions(emulated, dtype):
     """Rows that become one element, and rows that are combined."""
-    from tenferro_cpu.native.kernels._render_reduce import render_reduction
-
-    kinds = ("sum", "prod") if dtype[0] == "c" else ("sum", "prod", "max", "min", "argmax", "argmin")
-    ways = [(kind, over) for over in (Over.TRAILING, Over.LEADING) for kind in kinds]
-    ways = [(kind, over) for kind, over in ways if over is Over.TRAILING or kind[0] != "a"]
-    operand = Operand(np.dtype(dtype))
-    kernels = [KernelIR((operand,), (), (0,), reduction=Reduction(kind, over)) for kind, over in ways]
-    texts = [render_reduction(kernel, f"reduce{k}", emulated.HOST) for k, kernel in enumerate(kernels)]
+    kinds = ("sum", "prod") if dtype[0] == "c" else ("sum", "prod", "max", "min")
+    ways, unit, d = [(kind, leading) for leading in (False, True) for kind in kinds], Access.UNIT, np.dtype(dtype)
+    functions = [
+        combined_rows(kind, d, unit, unit) if leading else reduced_row(kind, d, unit) for kind, leading in ways
+    ]
+    texts = [render_row(function, f"reduce{k}", emulated.HOST) for k, function in enumerate(functions)]
     program, memory, rng = emulated.Program(texts), emulated.Memory(), np.random.default_rng(5)
     calls, expected = [], []
-    for k, ((kind, over), kernel) in enumerate(zip(ways, kernels, strict=True)):
+    for k, (kind, leading) in enumerate(ways):
         for shape in ((1, 1), (3, 5), (7, 64), (40, 33), (2, 1001)):
             x = values(rng, dtype, shape)
             if kind == "prod" and x.dtype.kind in "fc":
                 x = np.exp(x / 100).astype(dtype)
-            trailing = over is Over.TRAILING
-            x = x[:1] if trailing else x
-            axis = 1 if trailing else 0
-            result = getattr(x, kind)(axis) if kind[0] == "a" else np.asarray(
-                getattr(x, kind)(axis, **({"dtype": x.dtype} if kind in ("sum", "prod") else {}))
-            )  # fmt: skip
-            at, item = memory.room(shape[1] * 16), kernel.written[0].dtype.itemsize
+            x = x if leading else x[:1]
+            of = {"dtype": x.dtype} if kind in ("sum", "prod") else {}
+            result = np.asarray(getattr(x, kind)(0 if leading else 1, **of))
+            at = memory.room(shape[1] * 16)
             pointers = memory.words([memory.put(x), at])
-            strides, rows = memory.words([x.itemsize, item]), memory.words([x.strides[0], 0])
+            strides, rows = memory.words([x.itemsize, x.itemsize]), memory.words([x.strides[0], 0])
             calls.append((f"reduce{k}", (pointers, x.shape[1], strides, x.shape[0], rows)))
-            expected.append((f"{kind} {over} of {dtype} {x.shape}", at, result, np.abs(x).sum()))
+            expected.append((f"{kind} {leading} of {dtype} {x.shape}", at, result, np.abs(x).sum()))
     program.run(memory, calls)
     for what, at, result, size in expected:
         require_close(memory.read(at, result.shape, result.dtype), result, what, max(1.0, float(size)))

@@ -13,11 +13,10 @@ import pytest
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying import _copy, tuning
 from tenferro_cpu.native.entries import _eager
-from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_tensor import Spec, catalog, get_backend
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 
 SHAPE = (8, 4096)
 
@@ -44,8 +43,7 @@ def parts() -> Iterator[Parts]:
 
 
 def test_parts_make_the_whole(parts: Parts) -> None:
-    f8 = Operand(np.dtype("f8"))
-    kernel = Fused(KernelIR((f8, f8), (Apply(catalog.mul.op(), (0, 1)),), (2,)))
+    kernel = Elementwise(catalog.mul.op(), (np.dtype("f8"),) * 2)
     x, y = np.random.default_rng(0).random((2, 200, 4096))
     parts(40_960)
     np.testing.assert_array_equal(kernel(x, y), x * y)
@@ -54,11 +52,11 @@ def test_parts_make_the_whole(parts: Parts) -> None:
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 def test_cut_reductions_are_those_of_one_piece(parts: Parts, axes: tuple[int, ...]) -> None:
-    kernel = Reduced(KernelIR((Operand(np.dtype("f8")),), (), (0,), reduction=Reduction("sum")))
+    kernel = Reduced("sum", np.dtype("f8"))
     x = np.random.default_rng(0).random(SHAPE)
     whole = kernel(x, axes=axes)
     parts()
-    np.testing.assert_array_equal(Reduced(kernel.kernel)(x, axes=axes), whole)
+    np.testing.assert_array_equal(Reduced("sum", np.dtype("f8"))(x, axes=axes), whole)
 
 
 def absent(*raws: Any) -> Any:

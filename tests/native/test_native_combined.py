@@ -14,11 +14,10 @@ from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_runtime.rendering._background import COMPILING
-from tenferro_tensor.device_model import KernelIR, Operand, Reduction
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
-F8, F4 = Operand(np.dtype("float64")), Operand(np.dtype("float32"))
+F8, F4 = np.dtype("float64"), np.dtype("float32")
 ROWS = [1, 2, COMBINED_ROWS - 1, COMBINED_ROWS, COMBINED_ROWS + 1, 2 * COMBINED_ROWS, 3 * COMBINED_ROWS + 5, 9000]
 WIDTHS = [1, 3, 8, 64, 511, 513, 1100]
 
@@ -27,8 +26,8 @@ def refused(*_):
     raise AssertionError("handed to the fallback")
 
 
-def kernel(kind, operand=F8):
-    return Reduced(KernelIR((operand,), (), (0,), reduction=Reduction(kind)))
+def kernel(kind, dtype=F8):
+    return Reduced(kind, dtype)
 
 
 def matrix(n, m, dtype="f8"):
@@ -99,9 +98,9 @@ def test_partial_results_are_given_back(runs):
     run(x)
     COMPILING.drain()
     gc.collect()
-    before, blocks = sys.getrefcount(F8.dtype), sys.getallocatedblocks()
+    before, blocks = sys.getrefcount(F8), sys.getallocatedblocks()
     for _ in range(3000):
         run(x)
     gc.collect()
-    assert abs(sys.getrefcount(F8.dtype) - before) < 10
+    assert abs(sys.getrefcount(F8) - before) < 10
     assert sys.getallocatedblocks() - blocks < 300

@@ -97,9 +97,7 @@ def engine(request):
 
 
 def kernel(engine, name, dtype, arity=1):
-    from tenferro_cpu.native.kernels._elementwise import Fused
-
-    return Fused(one_op(primitive(name).op(), *[dtype] * arity), engine)
+    return one_op(primitive(name).op(), *[dtype] * arity, engine=engine)
 
 
 def random_bits(rng, dtype):
@@ -185,7 +183,6 @@ def test_the_result_of_an_element_does_not_depend_on_its_place(engine):
 
 def test_without_fused_multiply_add_the_library_is_not_offered():
     from tenferro_cpu.native import Engine
-    from tenferro_cpu.native.kernels._elementwise import Fused
     from tenferro_tensor.catalog.arithmetic import mul
     from tenferro_tensor_core import UnsupportedError
 
@@ -193,6 +190,6 @@ def test_without_fused_multiply_add_the_library_is_not_offered():
     if plain.host.level != "generic":
         pytest.skip("the processor always fuses")
     x = np.arange(5.0)
-    np.testing.assert_array_equal(Fused(one_op(mul.op(), "f8", "f8"), plain)(x, x), x * x)
+    np.testing.assert_array_equal(one_op(mul.op(), "f8", "f8", engine=plain)(x, x), x * x)
     with pytest.raises(UnsupportedError, match="exp of float64 has no native form on this CPU"):
-        Fused(one_op(analytic.exp.op(), "f8"), plain)(x)
+        one_op(analytic.exp.op(), "f8", engine=plain)(x)

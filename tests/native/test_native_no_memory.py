@@ -15,51 +15,49 @@ import _testcapi
 import numpy as np
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries import _eager
-from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._elementwise import Elementwise
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Over, Access, Reduction
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_tensor.reference import kernels
 
 def absent(*args):
     raise AssertionError("left to the fallback")
 
-F8 = Operand(np.dtype("f8"))
-SPEC = Spec((4,), F8.dtype)
-LINES = (Apply(catalog.mul.op(), (0, 1)), Apply(catalog.add.op(), (2, 1)))
+F8 = np.dtype("f8")
+SPEC = Spec((4,), F8)
 x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0)
 reverse = y[::-1]
 tall = np.ones((2000, 40))
 add = _eager.entries(kernels(np, absent))[catalog.add]((SPEC, SPEC), (SPEC,))
-loop = compiled.ElementwiseEntry(0, (F8.dtype,) * 3, absent, absent, loop=np.add)
-several = Fused(KernelIR((F8, F8), LINES, (3, 2)))
-several(x.T[:, :1] + x.T, x.T)
-several(x, reverse)
-summed = Reduced(KernelIR((F8,), (), (0,), reduction=Reduction("sum")))
-UNITS = ((Access.UNIT,), (Access.UNIT,))
-rest = summed.address(Over.LEADING, *UNITS)
+loop = compiled.ElementwiseEntry(0, (F8,) * 3, absent, absent, loop=np.add)
+product = Elementwise(catalog.mul.op(), (F8, F8))
+product(x.T[:, :1] + x.T, x.T)
+product(x, reverse)
+summed = Reduced("sum", F8)
+rest = summed.rows(Access.UNIT)
 rows = Rows(trailing=1, combined=True)
-combined = entry(rest, (F8.dtype,), (F8.dtype,), rows, absent, cost=summed.cost, rest=rest, partible=True)
+combined = entry(rest, (F8,), F8, rows, absent, cost=summed.cost, rest=rest, partible=True)
 cube = np.ones((3, 5, 4))
 summed(cube, axes=(1,))
 (planned,) = [f for f in summed._by_layout.values() if f is not None]
 assert isinstance(planned, compiled.PlannedReduction)
-fused, strided = several.entry(absent), several.strided(absent)
+rowed, strided = product.entry(absent), product.strided(absent)
 CALLS = {
     "elementwise": lambda: add(x, x),
     "number": lambda: add(x, 2.5),
     "loop": lambda: loop(y, y),
     "long": lambda: add(tall, tall),
-    "fused": lambda: fused(x, x),
+    "rowed": lambda: rowed(x, x),
     "strided": lambda: strided(x, reverse),
     "planned": lambda: planned(cube),
     "combined": lambda: combined(tall),
-    "made": lambda: compiled.ElementwiseEntry(0, (F8.dtype,) * 3, absent, absent, loop=np.add)(y, y),
+    "made": lambda: compiled.ElementwiseEntry(0, (F8,) * 3, absent, absent, loop=np.add)(y, y),
 }
 EXPECTED = {
-    "elementwise": x + x, "number": x + 2.5, "loop": y + y, "long": tall + tall, "fused": (x * x + x, x * x),
-    "strided": (x * reverse + reverse, x * reverse), "planned": cube.sum(1), "combined": tall.sum(0),
+    "elementwise": x + x, "number": x + 2.5, "loop": y + y, "long": tall + tall, "rowed": x * x,
+    "strided": x * reverse, "planned": cube.sum(1), "combined": tall.sum(0),
     "made": y + y,
 }
 
@@ -75,7 +73,7 @@ def attempt(call, n):
             _testcapi.remove_mem_hooks()
 
 def good(found, wanted):
-    return all(map(np.array_equal, found, wanted)) if isinstance(wanted, tuple) else np.array_equal(found, wanted)
+    return np.array_equal(found, wanted)
 
 for name, call in CALLS.items():
     failed = 0
@@ -85,12 +83,12 @@ for name, call in CALLS.items():
         assert found is None or good(found, EXPECTED[name]), (name, n)
     assert failed, name
     assert good(call(), EXPECTED[name]), name
-    before, held = sys.getallocatedblocks(), sys.getrefcount(F8.dtype)
+    before, held = sys.getallocatedblocks(), sys.getrefcount(F8)
     for _ in range(20):
         for n in range(60):
             attempt(call, n)
     assert sys.getallocatedblocks() - before < 200, (name, sys.getallocatedblocks() - before)
-    assert abs(sys.getrefcount(F8.dtype) - held) < 20, name
+    assert abs(sys.getrefcount(F8) - held) < 20, name
 print("done")
 """
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native.kernels._render_reduce import render_reduction
+from tenferro_cpu.native.kernels._forms import Access
+from tenferro_cpu.native.kernels._rows import combined_rows, reduced_row
 from tenferro_cpu.native.machine._jit import engine
-from tenferro_tensor.device_model import KernelIR, Operand, Over, Reduction
+from tenferro_cpu.native.whole._row import render_row
 
 compiled = pytest.importorskip("tenferro_cpu.native._compiled")
 
@@ -22,9 +23,9 @@ def dtype_of(letters: str) -> np.dtype:
     return np.dtype(f"{letters[0]}{int(letters[1:]) // 8}")
 
 
-def reduced(address: int, x: np.ndarray, over: Over) -> np.ndarray:
+def reduced(address: int, x: np.ndarray, leading: bool) -> np.ndarray:
     m, n = x.shape
-    out = np.full(1 if over is Over.TRAILING else n, 7, x.dtype)
+    out = np.full(n if leading else 1, 7, x.dtype)
     data = (ctypes.c_void_p * 2)(x.ctypes.data, out.ctypes.data)
     FUNCTION(address)(data, n, None, m, (ctypes.c_int64 * 2)(x.strides[0], 0))
     return out
@@ -42,18 +43,21 @@ def numbers(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, int], s
     return x.astype(dtype)
 
 
-@pytest.mark.parametrize("over", [Over.TRAILING, Over.LEADING], ids=["trailing", "leading"])
+@pytest.mark.parametrize("leading", [False, True], ids=["trailing", "leading"])
 @pytest.mark.parametrize("name", sorted(compiled.REDUCTIONS))
 @given(n=st.integers(0, 3000), m=st.integers(1, 150), seed=st.integers(0, 9), special=st.booleans())
-def test_bits_are_those_of_generated_kernels(name: str, over: Over, n: int, m: int, seed: int, special: bool) -> None:
+def test_bits_are_those_of_generated_kernels(
+    name: str, leading: bool, n: int, m: int, seed: int, special: bool
+) -> None:
     if engine().host.level != compiled.LEVEL:
         pytest.skip("the two are for different vector levels")
     kind, letters = name.split()
     dtype = dtype_of(letters)
-    m, n = (1, n) if over is Over.TRAILING else (m, n % 200 + 1)
-    kernel = KernelIR((Operand(dtype),), (), (0,), reduction=Reduction(kind, over))
-    generated = engine().function(render_reduction(kernel, "reduce", engine().host), "reduce")
+    m, n = (m, n % 200 + 1) if leading else (1, n)
+    unit = Access.UNIT
+    function = combined_rows(kind, dtype, unit, unit) if leading else reduced_row(kind, dtype, unit)
+    generated = engine().function(render_row(function, "reduce", engine().host), "reduce")
     x = numbers(np.random.default_rng(seed), dtype, (m, n), special)
-    address = compiled.REDUCTIONS[name][over is Over.LEADING]
+    address = compiled.REDUCTIONS[name][leading]
     with np.errstate(all="ignore"):
-        assert reduced(address, x, over).tobytes() == reduced(generated, x, over).tobytes()
+        assert reduced(address, x, leading).tobytes() == reduced(generated, x, leading).tobytes()

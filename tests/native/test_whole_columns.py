@@ -5,7 +5,8 @@ import pytest
 
 from native_kernels import FUNCTIONS, values
 from tenferro_tensor.catalog import analytic, arithmetic, comparison
-from tenferro_tensor.loop_ir import Affine, Order, interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import Affine, Order, verify
 from tenferro_tensor_core import dim
 from whole_functions import Native, Writing, literal
 

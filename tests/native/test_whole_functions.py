@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from native_kernels import FUNCTIONS, one_op, values
-from tenferro_cpu.native.kernels._elementwise import Fused
 from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES
 from tenferro_tensor import Spec
 from tenferro_tensor.loop_ir import Order
@@ -33,7 +32,7 @@ def test_functions_have_the_bits_of_the_kernels(primitive, dtype, order):
     rng = np.random.default_rng(3)
     arrays = [values(rng, dtype, SIZE, special=True) for _ in range(count)]
     with np.errstate(all="ignore"):
-        want = Fused(one_op(op, *[dtype] * count))(*arrays)
+        want = one_op(op, *[dtype] * count)(*arrays)
     native = Native(w.function())
     assert ("@llvm.masked.store" in native.rendered.text) == (order is Order.ANY)
     (got,) = native(*arrays)

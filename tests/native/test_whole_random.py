@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from native_kernels import FUNCTIONS
 from random_nests import EDGE, RandomLoops
-from tenferro_tensor.loop_ir import interpret, verify
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import verify
 from whole_functions import Native
 
 pytestmark = FUNCTIONS

@@ -13,7 +13,6 @@ from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.whole._vectors import SHORT_ROW_MAX
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
-from tenferro_tensor.device_model import KernelIR, Operand, Reduction
 from tenferro_tensor.loop_ir import Affine, Order
 from tenferro_tensor_core import dim
 from whole_functions import Native, Writing, literal
@@ -258,7 +257,7 @@ def test_reductions_have_the_bits_of_the_kernels(kind, dtype, static):
     if dtype.kind == "c" and kind in ("max", "min"):
         pytest.skip("no order")
     first = literal(NEUTRAL[kind](dtype), dtype)
-    reduced = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=Reduction(kind)))
+    reduced = Reduced(kind, dtype)
     native = None if static else in_vectors(folded(kind, dtype, m, first))
     for size in [0, 1, 3, 17, 200] if static else [0, 1, ENTRY_MIN_ROW, 17, 200, 2047, 5000]:
         x, y = values(RNG, dtype, (2, size)), values(RNG, dtype, size)

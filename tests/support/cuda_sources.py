@@ -15,14 +15,14 @@ import numpy as np
 
 import tenferro_ad as ad
 import tenferro_runtime as tr
+from hand_written import reducing
 from installed_cupy import installed_cupy
 from nest_kernels import HostTarget
-from rendered_functions import NAMES, kernels_of
-from tenferro_gpu.rendering import CudaRenderer, _group_writer
+from rendered_functions import NAMES, specs_of
+from tenferro_gpu.rendering import CudaRenderer, _group_writer, _sharing
 from tenferro_gpu.source import library
 from tenferro_gpu.whole import KernelSequence, _native, _shape
 from tenferro_runtime.lowering import lower
-from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
 from tenferro_tensor_core import TenferroError, is_narrow
 from vmap_calls import CALLS
 
@@ -53,8 +53,8 @@ def spread_out() -> Iterator[None]:
     """Small nests become kernels of their own, as large ones are, so that every kind of kernel is rendered."""
     with (
         mock.patch.object(_shape, "MAX_GROUP_WORK", 0),
-        mock.patch.object(_shape, "MIN_GROUP_EXTENT", 2),
-        mock.patch.object(_shape, "FEW_ROWS", 3),
+        mock.patch.object(_sharing, "MIN_GROUP_EXTENT", 2),
+        mock.patch.object(_sharing, "FEW_ROWS", 3),
         mock.patch.object(_group_writer, "MIN_SHARED_WORK", 2),
         mock.patch.object(_native, "MIN_PART", 3),
     ):
@@ -64,22 +64,20 @@ def spread_out() -> Iterator[None]:
 def functions(dtypes: Iterable[str] = NAMES) -> Iterator[tuple[str, str]]:
     """A source for each dtype with a kernel of every function; narrow floats are in them by conversions, too."""
     for dtype in dtypes:
-        (spec, *_) = CudaRenderer().together(kernels_of(dtype))
+        (spec, *_) = specs_of(dtype).values()
         yield f"functions of {dtype}", spec.source
 
 
 def reductions(dtypes: Iterable[str] = NAMES) -> Iterator[tuple[str, str]]:
-    """A source for each dtype, space and access with every kind of reduction; narrow floats are widened first."""
+    """A source for each dtype and space with every kind of reduction; narrow floats are widened first."""
     for dtype in dtypes:
         if is_narrow(np.dtype(dtype)):
             continue
         kinds = ("sum", "prod") if np.dtype(dtype).kind == "c" else ("sum", "prod", "max", "min")
-        for rank, reduced, over in ((0, 1, Over.TRAILING), (1, 2, Over.TRAILING), (2, 1, Over.LEADING)):
-            for access in (Access.UNIT, Access.STRIDED):
-                given = (Operand(np.dtype(dtype), access),)
-                kernels = {kind: KernelIR(given, (), (0,), reduction=Reduction(kind, over)) for kind in kinds}
-                (spec, *_) = CudaRenderer(rank, reduced).together(kernels)
-                yield f"reductions of {reduced} of {rank + reduced} {access.value} axes of {dtype}", spec.source
+        for kept, gone, leading in ((0, 1, False), (1, 2, False), (2, 1, True)):
+            kernels = {kind: reducing(kind, dtype, kept, gone, leading=leading) for kind in kinds}
+            (spec, *_) = CudaRenderer().together(kernels)
+            yield f"reductions of {gone} of {kept + gone} axes of {dtype}", spec.source
 
 
 def _texts(sequence: Any) -> dict[str, str]:

@@ -10,11 +10,10 @@ import tenferro_runtime as tr
 from reduced_entries import by_rows, of_all
 from tenferro_ad import variable
 from tenferro_cpu.native.entries import _eager, _eager_reduce
-from tenferro_cpu.native.kernels._elementwise import Fused
+from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.products import _products
 from tenferro_tensor import Op, Spec, Tensor, catalog
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import TenferroError
 
@@ -138,25 +137,25 @@ def fuzz_products() -> None:
             attempt(run, *[random.choice(zoo) for _ in range(random.choice((0, 1, 2, 2, 2, 3)))])
 
 
-def fuzz_fused() -> None:
-    """Entries of fused kernels, and planned calls."""
+def fuzz_rows() -> None:
+    """Entries of kernels of rows, and planned calls."""
     zoo = arrays() + numbers() + others()
-    f8 = Operand(np.dtype("f8"))
-    lines = (Apply(catalog.mul.op(), (0, 1)), Apply(catalog.add.op(), (2, 1)))
-    fused = Fused(KernelIR((f8, f8), lines, (3, 2)))
-    summed = Reduced(KernelIR((f8, f8), lines[:1], (2,), reduction=Reduction("sum")))
-    calls = [fused, fused.entry(), by_rows(summed), of_all(summed), lambda *xs: summed(*xs, axes=(0,))]
-    plain: list[Any] = [lambda x, y: (x * y + y, x * y)] * 2
-    plain += [lambda x, y: (x * y).sum(-1), lambda x, y: (x * y).sum(), lambda x, y: (x * y).sum(0)]
+    f8 = np.dtype("f8")
+    product, summed = Elementwise(catalog.mul.op(), (f8, f8)), Reduced("sum", f8)
+    pairs: list[Any] = [product, product.entry()]
+    alone: list[Any] = [by_rows(summed), of_all(summed), lambda *xs: summed(*xs, axes=(0,))]
+    plain: list[Any] = [lambda x: x.sum(-1), lambda x: x.sum(), lambda x: x.sum(0)]
     for _ in range(800):
         args = [random.choice(zoo) for _ in range(random.choice((0, 1, 2, 2, 2, 2, 3)))]
-        for call, meaning in zip(calls, plain, strict=True):
-            given = [a.copy() if isinstance(a, np.ndarray) and k > 1 else a for k, a in enumerate(args)]
+        for call, meaning, count in [(c, np.multiply, 2) for c in pairs] + [
+            (c, m, 1) for c, m in zip(alone, plain, strict=True)
+        ]:
+            few = args[: count + 1]
+            given = [a.copy() if isinstance(a, np.ndarray) and k >= count else a for k, a in enumerate(few)]
             kind, got = attempt(call, *given)
-            if kind == "value" and len(args) == 2:
-                expected = meaning(*map(np.asarray, args))
-                for x, y in zip(got, expected) if isinstance(got, tuple) else ((got, expected),):
-                    np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-12, err_msg=str(args))
+            if kind == "value" and len(given) == count:
+                expected = meaning(*map(np.asarray, given))
+                np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-12, err_msg=str(given))
 
 
 OPERATORS = (
@@ -188,5 +187,5 @@ def run(seed: int) -> None:
     fuzz_entries()
     fuzz_reductions()
     fuzz_products()
-    fuzz_fused()
+    fuzz_rows()
     fuzz_values()

@@ -1,4 +1,4 @@
-"""Kernels of one op or a few, their meaning on NumPy, and units in the last place."""
+"""Kernels of one op, their meaning on NumPy, and units in the last place."""
 
 from importlib import import_module
 from typing import Any
@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tenferro_cpu.native import available, engine
-from tenferro_cpu.native.kernels._render import supported
+from tenferro_cpu.native.kernels._elementwise import Elementwise
+from tenferro_cpu.native.machine._jit import Engine
+from tenferro_cpu.native.operations._ops import supported
 from tenferro_tensor import Op, Primitive, Spec, catalog
-from tenferro_tensor.device_model import Apply, KernelIR, Operand, Reduction
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import finfo, load_bfloat16
 
@@ -36,10 +37,9 @@ FUNCTIONS = pytest.mark.skipif(
 )
 
 
-def one_op(op: Op, *dtypes: Any, reduction: Reduction | None = None) -> KernelIR:
-    """The kernel of a single application."""
-    operands = tuple(Operand(np.dtype(d)) for d in dtypes)
-    return KernelIR(operands, (Apply(op, tuple(range(len(dtypes)))),), (len(dtypes),), reduction=reduction)
+def one_op(op: Op, *dtypes: Any, engine: Engine | None = None) -> Elementwise:
+    """The native kernel of an op."""
+    return Elementwise(op, tuple(map(np.dtype, dtypes)), engine)
 
 
 def reference(op: Op, ins: tuple[Spec, ...], out: Spec) -> Any:
@@ -47,10 +47,13 @@ def reference(op: Op, ins: tuple[Spec, ...], out: Spec) -> Any:
     return _REFERENCE[op.primitive](ins, (out,), **op.params)
 
 
-def meaning(kernel: KernelIR, *arrays: Any) -> list[Any]:
-    """The kernel's outputs before reduction, on NumPy."""
+def meaning(op: Op, *arrays: Any) -> Any:
+    """The result of an op, by NumPy."""
+    ins = tuple([Spec(np.shape(x), x.dtype) for x in arrays])
+    out = op.infer(*[Spec((), s.dtype) for s in ins])
+    assert isinstance(out, Spec)
     with np.errstate(all="ignore"):
-        return kernel.interpret(reference, *arrays)
+        return np.asarray(reference(op, ins, Spec((0,), out.dtype))(*arrays))
 
 
 def ulps(y: np.ndarray, exact: np.ndarray) -> np.ndarray:

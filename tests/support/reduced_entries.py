@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_tensor.device_model import Access, Over
 
 Kernel = Callable[..., Any]
 
@@ -27,10 +27,6 @@ def by_columns(reduced: Reduced, fallback: Kernel) -> Kernel:
 
 
 def _entry(reduced: Reduced, rows: Rows, fallback: Kernel) -> Kernel:
-    units = (Access.UNIT,) * len(reduced.kernel.inputs), (Access.UNIT,) * len(reduced.kernel.outputs)
-    address = reduced.address(Over.LEADING if rows.combined else Over.TRAILING, *units)
-    rest = address if rows.combined else 0
-    kernel = reduced.kernel
-    inputs, written = (tuple([o.dtype for o in operands]) for operands in (kernel.inputs, kernel.written))
-    partible = not reduced.kind.startswith("arg")
-    return entry(address, inputs, written, rows, fallback, cost=reduced.cost, rest=rest, partible=partible)
+    address = reduced.rows(Access.UNIT) if rows.combined else reduced.row(Access.UNIT)
+    rest, dtype = address if rows.combined else 0, reduced.dtype
+    return entry(address, (dtype,), dtype, rows, fallback, cost=reduced.cost, rest=rest, partible=True)

@@ -4,11 +4,13 @@ from functools import cache
 
 import numpy as np
 
-from native_kernels import DTYPES, one_op, operands
+from hand_written import of_op
+from native_kernels import DTYPES, operands
 from tenferro_gpu.rendering import CudaRenderer
 from tenferro_gpu.rendering._functions import KINDS
+from tenferro_tensor import Op
 from tenferro_tensor.catalog import numbers
-from tenferro_tensor.device_model import KernelIR, ProgramSpec
+from tenferro_tensor.device_model import ProgramSpec
 from tenferro_tensor_core import is_narrow
 
 NAMES = [name for names in DTYPES.values() for name in names]
@@ -20,20 +22,20 @@ def kind_in(dtype: str, kinds: str) -> bool:
 
 
 @cache
-def kernels_of(dtype: str) -> dict[str, KernelIR]:
-    """The kernel of every primitive on operands of a dtype."""
+def kernels_of(dtype: str) -> dict[str, tuple[Op, tuple[np.dtype, ...]]]:
+    """Every primitive, and operands of it for a dtype."""
     rng, found = np.random.default_rng(0), {}
     for primitive, kinds in KINDS.items():
         if kind_in(dtype, kinds) and primitive is not numbers.convert:
             ins = operands(rng, primitive, dtype, len(primitive.operands))
-            found[primitive.name] = one_op(primitive.op(), *ins)
+            found[primitive.name] = primitive.op(), tuple(ins)
     for target in NAMES:
-        found[f"convert_{target}"] = one_op(numbers.convert.op(dtype=np.dtype(target)), dtype)
+        found[f"convert_{target}"] = numbers.convert.op(dtype=np.dtype(target)), (np.dtype(dtype),)
     return found
 
 
 @cache
 def specs_of(dtype: str) -> dict[str, ProgramSpec]:
     """The kernels of a dtype, all of one source, by name."""
-    kernels = kernels_of(dtype)
+    kernels = {name: of_op(op, *dtypes) for name, (op, dtypes) in kernels_of(dtype).items()}
     return dict(zip(kernels, CudaRenderer().together(kernels), strict=True))

@@ -15,7 +15,8 @@ from tenferro_runtime import fusion
 from tenferro_runtime.lowering import _reductions, _values, lower
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.running._execute import by_steps
-from tenferro_tensor.loop_ir import interpret, plan_arena
+from tenferro_tensor.loop_interpreter import interpret
+from tenferro_tensor.loop_ir import plan_arena
 from tenferro_tensor_core import UnsupportedError
 
 Results = list[np.ndarray[Any, Any]]

@@ -14,7 +14,6 @@ from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.threads._team import team
 from tenferro_cpu.native.whole import NAME, arena_bytes, arena_slots, fortran_symbols, render
 from tenferro_tensor import Op, Primitive
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -23,6 +22,7 @@ from tenferro_tensor.loop_ir import (
     Carried,
     For,
     Let,
+    Literal,
     Load,
     LoopFunction,
     Order,

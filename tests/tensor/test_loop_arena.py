@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -15,6 +14,7 @@ from tenferro_tensor.loop_ir import (
     Case,
     For,
     Foreign,
+    Literal,
     Load,
     LoopFunction,
     Order,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -17,6 +17,7 @@ from tenferro_tensor.loop_ir import (
     Case,
     For,
     Let,
+    Literal,
     Load,
     LoopFunction,
     LoopIRError,
@@ -28,7 +29,6 @@ from tenferro_tensor.loop_ir import (
     Store,
     Switch,
     View,
-    interpret,
     unproved,
     verify,
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -16,6 +16,7 @@ from tenferro_tensor.loop_ir import (
     Case,
     For,
     Let,
+    Literal,
     Load,
     LoopFunction,
     LoopIRError,
@@ -27,7 +28,6 @@ from tenferro_tensor.loop_ir import (
     Switch,
     View,
     While,
-    interpret,
 )
 from tenferro_tensor_core import dim
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import Spec, catalog, primitive
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -20,6 +19,7 @@ from tenferro_tensor.loop_ir import (
     Case,
     For,
     Let,
+    Literal,
     Load,
     LoopFunction,
     Order,

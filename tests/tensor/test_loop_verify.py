@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tenferro_tensor import Spec, catalog
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -17,6 +16,7 @@ from tenferro_tensor.loop_ir import (
     Case,
     For,
     Let,
+    Literal,
     Load,
     LoopFunction,
     LoopIRError,

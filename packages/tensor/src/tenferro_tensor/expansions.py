@@ -1,6 +1,6 @@
 """`Expansion`: an operation of a family in terms of other operations.
 
-Core primitives have none; `device_model` has kernels of formulas for those that processors lack.
+Core primitives have none; `loop_ir.expansion` has formulas for those that processors lack.
 """
 
 from __future__ import annotations

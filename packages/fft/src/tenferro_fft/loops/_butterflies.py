@@ -9,8 +9,7 @@ import numpy as np
 
 from tenferro_runtime.lowering import LoopWriter
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Value
+from tenferro_tensor.loop_ir import Literal, Value
 
 Pair = tuple[Value, Value]
 """Real and imaginary part."""

@@ -17,8 +17,7 @@ from tenferro_fft.loops._butterflies import Pair, Pairs
 from tenferro_fft.loops._roots import BOOL, FIRST, Roots
 from tenferro_runtime.lowering import LoopWriter, Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Carried, Case, Order, Reg, Switch, Value, While
+from tenferro_tensor.loop_ir import INDEX, Affine, Carried, Case, Literal, Order, Reg, Switch, Value, While
 from tenferro_tensor_core import DimLike, floordiv
 
 VECTOR_WIDTH: Final = 4

@@ -10,8 +10,7 @@ import numpy as np
 
 from tenferro_runtime.lowering import LoopWriter, Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Carried, Case, Switch, Value, While
+from tenferro_tensor.loop_ir import INDEX, Affine, Carried, Case, Literal, Switch, Value, While
 from tenferro_tensor_core import DimLike, floordiv
 
 BOOL: Final = np.dtype(np.bool_)

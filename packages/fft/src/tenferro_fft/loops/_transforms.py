@@ -12,8 +12,7 @@ from tenferro_fft.loops._lines import LineTransforms
 from tenferro_fft.loops._roots import Roots, roots
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Literal, Switch, Value
 from tenferro_tensor_core import DimLike, floordiv, real_of
 
 FORWARD = -1

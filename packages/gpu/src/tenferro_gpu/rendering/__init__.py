@@ -6,6 +6,7 @@ from tenferro_gpu.rendering._loops import Axes, chain, parallel_work, rows
 from tenferro_gpu.rendering._nest_kernels import NestKernel, Sharing
 from tenferro_gpu.rendering._parts_writer import MAX_PARTS, SLOT
 from tenferro_gpu.rendering._renderer import CudaRenderer
+from tenferro_gpu.rendering._sharing import sharing_of
 
 __all__ = [
     "Axes",
@@ -21,6 +22,7 @@ __all__ = [
     "parallel_work",
     "rendered",
     "rows",
+    "sharing_of",
 ]
 
 

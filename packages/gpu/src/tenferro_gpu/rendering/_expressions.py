@@ -9,8 +9,7 @@ import numpy as np
 
 from tenferro_gpu.rendering._functions import function_of, literal, rendered
 from tenferro_tensor import Op
-from tenferro_tensor.device_model import Apply, Literal, expansion
-from tenferro_tensor.loop_ir import INDEX, Affine, Reg, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Literal, Reg, Value, expansion
 from tenferro_tensor_core import Dim, DimLike, UnsupportedError
 
 INDEX_TYPE: Final = "long long"
@@ -43,15 +42,15 @@ def applied(op: Op, operands: Sequence[np.dtype[Any] | Literal], args: Sequence[
             primitive=op.primitive.name,
             dtypes=names,
         )
-    values = list(args)
-    for line, dtype in zip(simpler.lines, simpler.dtypes[len(args) :], strict=True):
-        if isinstance(line, Apply):
-            inner = [simpler.dtypes[i] for i in line.args]
-            text = applied(line.op, inner, [values[i] for i in line.args], define)
-            values.append(define(dtype, text))
-        else:
-            values.append(literal(line))
-    return values[simpler.outputs[0]]
+    values = {reg.number: text for reg, text in zip(simpler.args, args, strict=True)}
+
+    def value(of: Value) -> str:
+        return literal(of) if isinstance(of, Literal) else values[of.number]
+
+    for s in simpler.body:
+        inner = [a if isinstance(a, Literal) else a.dtype for a in s.args]
+        values[s.result.number] = define(s.result.dtype, applied(s.op, inner, [value(a) for a in s.args], define))
+    return value(simpler.result)
 
 
 class Expressions:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
-from tenferro_tensor.device_model import Literal
+from tenferro_tensor.loop_ir import Literal
 from tenferro_tensor_core import is_narrow
 
 TYPES: Final[dict[str, str]] = {
@@ -82,7 +82,7 @@ KINDS: Final[dict[Primitive, str]] = {
     },
 }  # fmt: skip
 
-_WRITTEN_OUT: Final = "kernels write it out (`Renderer.decompose`); CuPy's serves one by one"
+_WRITTEN_OUT: Final = "kernels write it out (`loop_ir.expansion`); CuPy's serves one by one"
 _BITS: Final = "narrow floats are moved as their bits; CuPy's function serves one by one"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise; known powers are written out"
 

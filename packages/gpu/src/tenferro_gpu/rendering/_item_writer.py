@@ -11,8 +11,20 @@ import numpy as np
 
 from tenferro_gpu.rendering._expressions import INDEX_TYPE, Expressions, applied
 from tenferro_gpu.rendering._functions import TYPES
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Carried, Case, For, Let, Load, Position, Reg, Statement, Store, Switch, While
+from tenferro_tensor.loop_ir import (
+    Carried,
+    Case,
+    For,
+    Let,
+    Literal,
+    Load,
+    Position,
+    Reg,
+    Statement,
+    Store,
+    Switch,
+    While,
+)
 from tenferro_tensor_core import DimLike, UnsupportedError
 
 

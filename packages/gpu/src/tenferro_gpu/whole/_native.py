@@ -14,11 +14,11 @@ from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._source import source_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_tensor import Spec
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     ArenaPlan,
     Buffer,
     Call,
+    Literal,
     LoopFunction,
     Statement,
     Value,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tenferro_gpu.rendering import SLOT, NestKernel, Sharing, chain
+from tenferro_gpu.rendering import SLOT, NestKernel, Sharing, chain, sharing_of
 from tenferro_gpu.whole._interchange import turned
-from tenferro_gpu.whole._shape import fits_group, is_for_host, require_kernels, runs_before, sharing_of, split_of
+from tenferro_gpu.whole._shape import fits_group, is_for_host, require_kernels, runs_before, split_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_tensor.loop_ir import (
     Buffer,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from tenferro_gpu.rendering import Axes, Sharing, chain, parallel_work, rows
+from tenferro_gpu.rendering import _sharing, chain, parallel_work, rows
 from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import (
-    Affine,
     Call,
     For,
     Foreign,
@@ -16,24 +15,16 @@ from tenferro_tensor.loop_ir import (
     Load,
     Order,
     Position,
-    Reg,
     Role,
     Statement,
     Store,
-    blocks,
     everything,
     swapped,
 )
-from tenferro_tensor_core import DimLike, UnsupportedError
+from tenferro_tensor_core import UnsupportedError
 
 MAX_GROUP_WORK: Final = 1 << 12
 """Maximum iterations that one group runs instead of a separate kernel: a launch takes as long."""
-
-MIN_GROUP_EXTENT: Final = 32
-"""Minimum iterations of an inner loop that a group shares; shorter loops are left to one work item."""
-
-FEW_ROWS: Final = 64
-"""Outer iterations below which groups run them, because there would be too few work items."""
 
 MAX_HOST_ROWS: Final = 8
 """Maximum outer iterations that the host runs if inner loops are large."""
@@ -80,28 +71,6 @@ def runs_before(statements: Sequence[Statement]) -> bool:
     )
 
 
-def sharing_of(nest: For) -> Sharing:
-    """Which work items run the iterations of a parallel nest.
-
-    Adjacent work items should access adjacent elements: one work item per outer iteration if the last outer index moves
-    by one element, one group if an inner index does.
-    """
-    axes, inner = chain(nest)
-    loops = list(_inner_parallel(inner.body))
-    if not loops:
-        return Sharing.ITEMS
-    count = rows(axes)
-    if count is not None and count < FEW_ROWS:
-        return Sharing.GROUPS
-    last, item, group = axes[-1][0], 0, 0
-    for own, body in loops:
-        for s in everything(body):
-            if isinstance(s, Load | Store):
-                item += not _adjacent(s.at, last)
-                group += not _adjacent(s.at, own[-1][0])
-    return Sharing.GROUPS if item > group or item == group > 0 else Sharing.ITEMS
-
-
 def split_of(nest: For) -> For | None:
     """The loop whose parts several groups run, if the surrounding loops have few iterations.
 
@@ -110,7 +79,7 @@ def split_of(nest: For) -> For | None:
     """
     axes, inner = chain(nest)
     count = rows(axes)
-    if count is None or count >= FEW_ROWS:
+    if count is None or count >= _sharing.FEW_ROWS:
         return None
     for s in inner.body:
         if isinstance(s, For) and s.order is Order.GROUPED and s.carries and not fits_group(s):
@@ -136,22 +105,3 @@ def is_for_host(nest: For) -> bool:
 
 def _stores(statements: Sequence[Statement]) -> bool:
     return any(isinstance(s, Store) for s in everything(statements))
-
-
-def _inner_parallel(statements: Sequence[Statement]) -> Iterator[tuple[Axes, Sequence[Statement]]]:
-    """The outermost inner loops that a group would share, with their bodies."""
-    for s in statements:
-        if isinstance(s, For) and s.order is not Order.GIVEN:
-            axes, inner = chain(s)
-            count = rows(axes)
-            if count is None or count >= MIN_GROUP_EXTENT:
-                yield axes, inner.body
-                continue
-        for block in blocks(s):
-            yield from _inner_parallel(block)
-
-
-def _adjacent(at: Affine, index: Reg) -> bool:
-    """Whether a position is constant, or moves by one element, with an index."""
-    by: DimLike = at.coefficient(index)
-    return isinstance(by, int) and abs(by) <= 1

@@ -9,8 +9,7 @@ from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, ma
 from tenferro_linalg.loops._spectra import svd
 from tenferro_runtime.lowering import Lowered, Step, Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Literal, Value
 
 
 def _determinant(la: Lapack, x: Stored, batch: Batch, first: Sequence[Value], factor: Any) -> tuple[Value, ...]:

@@ -14,8 +14,7 @@ from tenferro_linalg.functions._exponential import DERIVATIVES, VALUES, coeffici
 from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, counted, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored, call, write
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Literal, Order, Switch, Value
 from tenferro_tensor_core import DimLike
 
 SQUARINGS_MAX: Final = 3

@@ -7,8 +7,7 @@ from tenferro_linalg._small import ADJOINT, LOWER, UNIT
 from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, gapless, matrix
 from tenferro_runtime.lowering import Formula, Lowered, Step, Stored, call, write
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Literal, Value
 
 
 def cholesky(step: Step) -> list[Lowered]:

@@ -17,8 +17,7 @@ from tenferro_linalg.loops._lapack import BOOL, Batch, counted, matrix, over, wh
 from tenferro_linalg.loops._multiplets import folded, irregular, largest_of, multiplets_of, times_size
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Literal, Order, Switch, Value
 from tenferro_tensor_core import DimLike
 
 

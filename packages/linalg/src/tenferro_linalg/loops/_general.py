@@ -13,8 +13,7 @@ from typing import Final
 from tenferro_linalg.loops._lapack import BLOCK, BOOL, Batch, Lapack, counted, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored, call
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Value
+from tenferro_tensor.loop_ir import INDEX, Literal, Value
 
 SINGLE: Final = "fF"
 """NumPy's letters of single precision."""

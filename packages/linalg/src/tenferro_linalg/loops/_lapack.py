@@ -15,8 +15,7 @@ import numpy as np
 from tenferro_linalg._small import SMALL_MAX_SIZE
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, call_into, stored, write
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Statement, Switch, Value, View
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Literal, Order, Statement, Switch, Value, View
 from tenferro_tensor_core import DimLike, dim_max, real_of
 
 PREFIX: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}

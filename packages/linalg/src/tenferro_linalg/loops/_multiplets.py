@@ -11,8 +11,7 @@ from tenferro_linalg._multiplets import EPS
 from tenferro_linalg.loops._lapack import BOOL, counted
 from tenferro_runtime.lowering import LoopWriter, Stored
 from tenferro_tensor import Op, catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Literal, Order, Value
 from tenferro_tensor_core import DimLike, dim_max
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from tenferro_linalg.loops._lapack import BOOL, Batch, counted
 from tenferro_runtime.lowering import LoopWriter, Lowered, Numbers, Step, Stored, kept
 from tenferro_tensor import Op, catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Affine, Case, Order, Switch, Value
+from tenferro_tensor.loop_ir import Affine, Case, Literal, Order, Switch, Value
 
 Term = Callable[[Value], Value]
 

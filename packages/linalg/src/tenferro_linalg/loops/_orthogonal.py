@@ -5,8 +5,7 @@ from __future__ import annotations
 from tenferro_linalg.loops._lapack import BLOCK, BOOL, Batch, Lapack, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored, call
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Value
+from tenferro_tensor.loop_ir import Literal, Value
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tenferro_linalg.loops._lapack import BOOL, INT32, Batch, Lapack, counted, matrix, over
 from tenferro_runtime.lowering import Lowered, Step, Stored, call_into, stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Literal, Order, Switch, Value
 from tenferro_tensor_core import dim_min
 
 

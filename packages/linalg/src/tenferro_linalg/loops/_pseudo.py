@@ -14,8 +14,7 @@ from tenferro_linalg.loops._orthogonal import orthogonal_columns, reflected
 from tenferro_linalg.loops._spectra import svd
 from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Literal, Order, Switch, Value
 from tenferro_tensor_core import DimLike, dim_max, dim_min
 
 

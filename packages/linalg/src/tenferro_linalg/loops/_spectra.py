@@ -11,8 +11,7 @@ from tenferro_linalg.loops._lapack import BLOCK, BOOL, INT32, Batch, Lapack, cou
 from tenferro_linalg.loops._turns import VectorSide, rebase
 from tenferro_runtime.lowering import Lowered, Step, Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Value
+from tenferro_tensor.loop_ir import INDEX, Literal, Value
 from tenferro_tensor_core import DimLike, decide, dim_max, dim_min
 
 ONE_BY_ONE_MAX_SIZE: Final = 64

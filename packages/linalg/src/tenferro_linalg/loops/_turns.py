@@ -11,8 +11,7 @@ from tenferro_linalg.loops._multiplets import Multiplets, irregular, multiplets_
 from tenferro_linalg.loops._orthogonal import orthogonal_columns, scales_of
 from tenferro_runtime.lowering import Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Literal, Order, Value
 from tenferro_tensor_core import DimLike, decide
 
 

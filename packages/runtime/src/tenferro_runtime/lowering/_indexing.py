@@ -21,8 +21,7 @@ from tenferro_runtime.lowering._values import (
 from tenferro_runtime.lowering._views import mapped
 from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import Op, catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Literal, Switch, Value
 from tenferro_tensor_core import DimLike
 
 COMBINING: Final[dict[str, Op]] = {

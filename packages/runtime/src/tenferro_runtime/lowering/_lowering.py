@@ -30,8 +30,8 @@ from tenferro_runtime.lowering._values import (
 from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, Spec, Tensor
 from tenferro_tensor.checked import is_checked, poison
-from tenferro_tensor.device_model import Literal as Number
 from tenferro_tensor.loop_ir import INDEX, Buffer, Role
+from tenferro_tensor.loop_ir import Literal as Number
 from tenferro_tensor_core import Guard, UnsupportedError
 
 RECOMPUTE_MAX_COST: Final = 12

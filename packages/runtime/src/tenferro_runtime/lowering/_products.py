@@ -16,8 +16,7 @@ from tenferro_runtime.lowering._values import Index, Lowered, Stored, copied, co
 from tenferro_runtime.lowering._views import transposed
 from tenferro_runtime.lowering._writer import LoopWriter, never_negative
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Order, Switch, Value, View
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Literal, Order, Switch, Value, View
 from tenferro_tensor_core import DimLike, dim_max
 
 LOOPS_MAX_MULTIPLICATIONS: Final = 512

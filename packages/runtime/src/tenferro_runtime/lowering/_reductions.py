@@ -23,8 +23,7 @@ from tenferro_runtime.lowering._values import (
 )
 from tenferro_runtime.lowering._writer import LoopWriter
 from tenferro_tensor import Op, Primitive, catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Order, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Literal, Order, Value
 from tenferro_tensor_core import DimLike, dim_max, floordiv
 
 RECOMPUTE_MAX_COST: Final = 4

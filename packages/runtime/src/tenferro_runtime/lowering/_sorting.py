@@ -13,8 +13,7 @@ from tenferro_runtime.lowering._lowering import Step, rule
 from tenferro_runtime.lowering._values import Formula, Index, Lowered, Stored, count, is_small, kept, stored
 from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import Primitive, catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Case, Literal, Order, Switch, Value
 from tenferro_tensor_core import DimLike, decide, dim_min, floordiv
 
 MAX_COMPARISONS: Final = 8192

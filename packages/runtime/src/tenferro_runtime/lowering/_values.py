@@ -16,8 +16,7 @@ import numpy as np
 from tenferro_runtime.ir._source import Source
 from tenferro_runtime.lowering._writer import BOOL, LoopWriter
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, Value, View
+from tenferro_tensor.loop_ir import INDEX, Affine, Buffer, Literal, Value, View
 from tenferro_tensor_core import DimLike
 
 REGISTERS_MAX_ELEMENTS: Final = 16

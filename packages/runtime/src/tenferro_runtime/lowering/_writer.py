@@ -15,7 +15,6 @@ import numpy as np
 
 from tenferro_runtime.ir._source import Source
 from tenferro_tensor import Op, Spec, catalog, host_kernel
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     INDEX,
     Affine,
@@ -23,6 +22,7 @@ from tenferro_tensor.loop_ir import (
     Carried,
     For,
     Let,
+    Literal,
     Load,
     Order,
     Position,

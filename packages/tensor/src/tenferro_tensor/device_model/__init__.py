@@ -1,4 +1,4 @@
-"""The contract between kernels and devices: what to compute, how it is written, compiled and run.
+"""The contract between kernels and devices: how a `LoopFunction` is written, compiled and run.
 
 A device owns an allocator and one or more named toolchains, each consisting of a renderer, a compiler of its language,
 and a function that loads compiled code as a program. The CPU has ``"llvm"`` and ``"numpy"``, CUDA ``"nvrtc"``, ROCm
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tenferro_tensor.device_model._contraction_graph import ContractionGraph, GraphStep, Labels
     from tenferro_tensor.device_model._device import Compiler, Device, Program, Renderer, Toolchain
     from tenferro_tensor.device_model._errors import CompileError
-    from tenferro_tensor.device_model._expansions import expanded, expansion
-    from tenferro_tensor.device_model._kernel_ir import Access, Apply, KernelIR, Literal, Operand, Over, Reduction
     from tenferro_tensor.device_model._object_cache import ObjectCache
     from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
     from tenferro_tensor.device_model._user_cache import user_cache
@@ -29,8 +27,6 @@ else:
             "_contraction_graph": "ContractionGraph GraphStep Labels",
             "_device": "Compiler Device Program Renderer Toolchain",
             "_errors": "CompileError",
-            "_expansions": "expanded expansion",
-            "_kernel_ir": "Access Apply KernelIR Literal Operand Over Reduction",
             "_object_cache": "ObjectCache",
             "_program_spec": "CompiledSpec Launch ProgramSpec Variable",
             "_user_cache": "user_cache",
@@ -38,9 +34,7 @@ else:
     )
 
 __all__ = [
-    "Access",
     "Allocator",
-    "Apply",
     "CompileError",
     "CompiledSpec",
     "Compiler",
@@ -49,22 +43,15 @@ __all__ = [
     "ContractionKernel",
     "Device",
     "GraphStep",
-    "KernelIR",
     "Labels",
     "Launch",
-    "Literal",
     "ObjectCache",
-    "Operand",
-    "Over",
     "Program",
     "ProgramSpec",
-    "Reduction",
     "Renderer",
     "StepReport",
     "Toolchain",
     "Variable",
-    "expanded",
-    "expansion",
     "user_cache",
 ]
 

@@ -1,17 +1,20 @@
 """The contracts of a device and its parts: renderer, compiler, program, allocator and toolchain."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenferro_tensor import dispatch
-from tenferro_tensor._primitive import Op, Primitive
+from tenferro_tensor._primitive import Primitive
 from tenferro_tensor.device_model._allocator import Allocator
-from tenferro_tensor.device_model._expansions import expansion
-from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal
 from tenferro_tensor.device_model._program_spec import CompiledSpec, ProgramSpec
 from tenferro_tensor_core import ArgumentError
+
+if TYPE_CHECKING:
+    from tenferro_tensor.loop_ir import LoopFunction
 
 
 class Renderer(ABC):
@@ -24,7 +27,7 @@ class Renderer(ABC):
 
     @abstractmethod
     def supports(self, primitive: Primitive, *dtypes: Any) -> bool:
-        """Whether `render` accepts an application of a primitive.
+        """Whether there is a form of a primitive; of others `render` writes the `expansion`, if there is one.
 
         Args:
             primitive: the primitive.
@@ -35,7 +38,7 @@ class Renderer(ABC):
         """
 
     @abstractmethod
-    def render(self, kernel: KernelIR, name: str) -> ProgramSpec:
+    def render(self, kernel: LoopFunction, name: str) -> ProgramSpec:
         """Render a kernel; the text may be written when it is first read.
 
         Args:
@@ -46,27 +49,8 @@ class Renderer(ABC):
             The program spec.
 
         Raises:
-            UnsupportedError: a primitive or dtype cannot be rendered; check with `supports` and `decompose`.
+            UnsupportedError: a primitive or dtype cannot be rendered; check with `supports`.
         """
-
-    def decompose(self, op: Op, *operands: Any) -> KernelIR | None:
-        """An equal kernel of supported primitives for an unsupported op, if there is one.
-
-        Args:
-            op: the op.
-            operands: dtype of each operand, or a `Literal` if the kernel knows its value. They are the inputs of the
-                kernel, in order; it has one output.
-
-        Returns:
-            The kernel, or None.
-        """
-        dtypes = [o.dtype if isinstance(o, Literal) else o for o in operands]
-        found = None if self.supports(op.primitive, *dtypes) else expansion(op, *operands)
-        if found is None:
-            return None
-        lines = [line for line in found.lines if isinstance(line, Apply)]
-        able = all(self.supports(line.op.primitive, *[found.dtypes[i] for i in line.args]) for line in lines)
-        return found if able else None
 
 
 class Compiler(ABC):
@@ -143,7 +127,7 @@ class Toolchain:
     compiler: Compiler
     program: Callable[[CompiledSpec], Program]
 
-    def compiled(self, kernel: KernelIR, name: str = "kernel") -> CompiledSpec:
+    def compiled(self, kernel: LoopFunction, name: str = "kernel") -> CompiledSpec:
         """Render and compile.
 
         Args:
@@ -155,7 +139,7 @@ class Toolchain:
         """
         return self.compiler.compile(self.renderer.render(kernel, name))
 
-    def at_hand(self, kernel: KernelIR, name: str = "kernel") -> bool:
+    def at_hand(self, kernel: LoopFunction, name: str = "kernel") -> bool:
         """Whether `compiled` only loads code that was compiled before.
 
         Args:
@@ -167,7 +151,7 @@ class Toolchain:
         """
         return self.compiler.at_hand(self.renderer.render(kernel, name))
 
-    def build(self, kernel: KernelIR, name: str = "kernel") -> Program:
+    def build(self, kernel: LoopFunction, name: str = "kernel") -> Program:
         """Render, compile and load.
 
         Args:
@@ -245,7 +229,7 @@ class Device:
         chosen: Allocator | None = getattr(context, "allocator", None)
         return self.allocator if chosen is None or context.device.kind != self.kind else chosen  # type: ignore[union-attr]
 
-    def build(self, kernel: KernelIR, name: str = "kernel", using: str | None = None) -> Program:
+    def build(self, kernel: LoopFunction, name: str = "kernel", using: str | None = None) -> Program:
         """Render, compile and load a kernel.
 
         Args:

@@ -1,13 +1,17 @@
 """The specs that a renderer passes to a compiler, and a compiler to a program factory."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenferro_tensor.device_model._kernel_ir import KernelIR, Operand
-from tenferro_tensor_core import ArgumentError, ShapeError
+from tenferro_tensor_core import ArgumentError, ShapeError, evaluate
+
+if TYPE_CHECKING:
+    from tenferro_tensor.loop_ir import Buffer, LoopFunction
 
 MAX_EXTENT = 2**62
 """Default upper bound of a variable."""
@@ -83,9 +87,8 @@ class ProgramSpec:
         reads: numbers of the buffers that are read.
         writes: numbers of the buffers that are written.
         launch: work groups.
-        operands: dtype and access of every buffer, for programs that check their arguments.
         identity: distinguishes the text from all others of its renderer; by default the text itself.
-        kernel: the rendered kernel; None for source written by hand.
+        kernel: the rendered function; None for source written by hand.
 
     >>> spec = ProgramSpec(lambda: "written now", "f", (), 0, (), (), identity="f of nothing")
     >>> spec.identity, spec.source
@@ -99,13 +102,41 @@ class ProgramSpec:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     launch: Launch = Launch()
-    operands: tuple[Operand, ...] = ()
     identity: str = ""
-    kernel: KernelIR | None = field(default=None, compare=False, repr=False)
+    kernel: LoopFunction | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.identity:
             object.__setattr__(self, "identity", self.source)
+
+    @staticmethod
+    def of(
+        kernel: LoopFunction, entry: str, text: str | Callable[[], str], launch: Launch = Launch(), identity: str = ""
+    ) -> ProgramSpec:
+        """The spec of a rendered function: its sizes are the variables, its inputs and outputs the buffers.
+
+        Args:
+            kernel: the function.
+            entry: name of the function to call.
+            text: its source.
+            launch: work groups.
+            identity: see `ProgramSpec`.
+
+        Returns:
+            The spec.
+        """
+        buffers, written = arguments(kernel), {b.number for b in kernel.outputs}
+        return ProgramSpec(
+            text,
+            entry,
+            tuple(map(Variable, kernel.sizes)),
+            len(buffers),
+            tuple([k for k, b in enumerate(buffers) if b in kernel.inputs]),
+            tuple([k for k, b in enumerate(buffers) if b.number in written]),
+            launch,
+            identity,
+            kernel,
+        )
 
     @property
     def source(self) -> str:
@@ -120,16 +151,39 @@ class ProgramSpec:
             values: values of the variables.
 
         Raises:
-            ArgumentError: the number of buffers or values is wrong, or a value is not an integer.
-            ShapeError: a value is out of bounds.
+            ArgumentError: the number of buffers or values is wrong, or a value is not an integer; a buffer is not an
+                array of its dtype.
+            ShapeError: a value is out of bounds, or a buffer is not a contiguous array of its shape.
         """
         if len(buffers) != self.buffers or len(values) != len(self.variables):
             raise ArgumentError(
                 f"{self.entry} takes {self.buffers} buffer(s) and {len(self.variables)} value(s) "
                 f"({', '.join(v.name for v in self.variables) or 'none'}), got {len(buffers)} and {len(values)}"
             )
-        for variable, value in zip(self.variables, values):
+        for variable, value in zip(self.variables, values, strict=True):
             variable.check(value)
+        if self.kernel is not None:
+            self._check_arrays(self.kernel, buffers, dict(zip(self.kernel.sizes, map(int, values), strict=True)))
+
+    def _check_arrays(self, kernel: LoopFunction, buffers: Sequence[Any], sizes: dict[str, int]) -> None:
+        for number, (x, buffer) in enumerate(zip(buffers, arguments(kernel), strict=True)):
+            what, shape = f"buffer {number} of {self.entry}", tuple([evaluate(n, sizes) for n in buffer.shape])
+            dtype = getattr(x, "dtype", None)
+            if dtype is None or dtype != buffer.dtype:  # NumPy takes None for float64
+                raise ArgumentError(f"{what} is an array of {buffer.dtype}, got {dtype or type(x).__name__}")
+            if x.shape != shape or not x.flags.c_contiguous:
+                raise ShapeError(
+                    f"{what} is a contiguous array of shape {shape} for {sizes}, got shape {x.shape} with strides "
+                    f"{x.strides}; pass other sizes, or a copy",
+                    buffer=number,
+                )
+        if not kernel.accepts(sizes):
+            kernel.refuse(sizes)
+
+
+def arguments(kernel: LoopFunction) -> tuple[Buffer, ...]:
+    """The buffers that are passed to a function: inputs, and outputs that are not the memory of one."""
+    return (*kernel.inputs, *[b for b in kernel.outputs if b not in kernel.inputs])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""`LoopIR`: whole programs as loop nests over buffers, with numbers in registers.
+"""`LoopIR`: kernels and whole programs as loop nests over buffers, with numbers in registers.
 
-The intermediate representation between programs of array operations and machine code: lowering produces it, and a
-backend renders it. `_nodes` defines its nodes and `_affine` memory positions; `_interpret` is its executable semantics,
-`_verify` its specification, and `_bounds` proves that accesses are inside their buffers. `_arena` plans the memory of
-temporaries, and `_text` prints functions.
+The only intermediate representation between array operations and machine code: lowering produces it, eager kernels and
+those written by hand are it, and every renderer of a device takes it. `_nodes` defines its nodes and `_affine` memory
+positions; `_verify` is its specification, `_bounds` proves that accesses are inside their buffers, and
+`tenferro_tensor.loop_interpreter` runs it. `_arena` plans the memory of temporaries, `_text` prints functions, and
+`_expansions` writes special functions as simpler statements.
 """
 
 from tenferro_tensor.loop_ir._accumulation import accumulates, accumulation, reads
@@ -11,10 +12,9 @@ from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._arena import ArenaPlan, plan_arena
 from tenferro_tensor.loop_ir._bounds import Unproved, unproved
 from tenferro_tensor.loop_ir._errors import LoopIRError
-from tenferro_tensor.loop_ir._fortran import fortran_address
+from tenferro_tensor.loop_ir._expansions import expansion
 from tenferro_tensor.loop_ir._function import LoopFunction, Requirement, show
 from tenferro_tensor.loop_ir._independence import Bounds, dependent
-from tenferro_tensor.loop_ir._interpret import interpret
 from tenferro_tensor.loop_ir._nodes import (
     Buffer,
     Call,
@@ -23,6 +23,7 @@ from tenferro_tensor.loop_ir._nodes import (
     For,
     Foreign,
     Let,
+    Literal,
     Load,
     Order,
     Position,
@@ -34,6 +35,7 @@ from tenferro_tensor.loop_ir._nodes import (
     View,
     While,
 )
+from tenferro_tensor.loop_ir._terms import Expansion
 from tenferro_tensor.loop_ir._text import declared, head
 from tenferro_tensor.loop_ir._traversal import Touch, blocks, everything, recourses, registers, swapped, touches
 from tenferro_tensor.loop_ir._verify import verify
@@ -47,9 +49,11 @@ __all__ = [
     "Buffer",
     "Call",
     "Carried",
+    "Expansion",
     "For",
     "Foreign",
     "Let",
+    "Literal",
     "Load",
     "LoopFunction",
     "LoopIRError",
@@ -72,9 +76,8 @@ __all__ = [
     "declared",
     "dependent",
     "everything",
-    "fortran_address",
+    "expansion",
     "head",
-    "interpret",
     "plan_arena",
     "reads",
     "recourses",

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tenferro_tensor import catalog
-from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._disjoint import positive, within
 from tenferro_tensor.loop_ir._function import LoopFunction, Requirement
@@ -29,6 +28,7 @@ from tenferro_tensor.loop_ir._nodes import (
     For,
     Foreign,
     Let,
+    Literal,
     Load,
     Position,
     Statement,

@@ -15,9 +15,24 @@ import numpy as np
 
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import Affine, Reg
-from tenferro_tensor_core import DimLike
+from tenferro_tensor_core import DimLike, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant number."""
+
+    value: bool | int | float | complex
+    dtype: np.dtype[Any]
+
+    def __hash__(self) -> int:
+        return hash((key_of(self.value), self.dtype))
+
+    def __eq__(self, other: object) -> bool:
+        # -0.0 differs from 0.0, and NaN equals itself.
+        return isinstance(other, Literal) and (key_of(self.value), self.dtype) == (key_of(other.value), other.dtype)
+
 
 Value: TypeAlias = Reg | Literal
 """An operand of an op: a register or a number."""

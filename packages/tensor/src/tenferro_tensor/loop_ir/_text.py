@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._affine import Affine, Reg
 from tenferro_tensor.loop_ir._metadata import extent, extents, number, op_text
 from tenferro_tensor.loop_ir._nodes import (
@@ -15,6 +14,7 @@ from tenferro_tensor.loop_ir._nodes import (
     For,
     Foreign,
     Let,
+    Literal,
     Load,
     Order,
     Position,

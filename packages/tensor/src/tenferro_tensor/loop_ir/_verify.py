@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tenferro_tensor._spec import Spec
-from tenferro_tensor.device_model._kernel_ir import Literal
 from tenferro_tensor.loop_ir._accumulation import accumulates
 from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._bounds import unproved
@@ -35,6 +34,7 @@ from tenferro_tensor.loop_ir._nodes import (
     For,
     Foreign,
     Let,
+    Literal,
     Load,
     Order,
     Position,

@@ -11,10 +11,11 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.entries._relayout import IN_PLACE_MAX_ELEMENTS, Relayout, StridedCode, same_lanes
-from tenferro_cpu.native.kernels._elementwise import Fused
-from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_row, fixed_rows
+from tenferro_cpu.native.kernels._code import mapped, mapped_cost
+from tenferro_cpu.native.kernels._elementwise import Elementwise
+from tenferro_cpu.native.kernels._fixed import FORMS, fixed_cost, fixed_rows
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._fused_entry import part_size
-from tenferro_cpu.native.kernels._identity import noted_cost
 from tenferro_cpu.native.kernels._limits import TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.kernels._strided import Variants, strided
 from tenferro_cpu.native.machine._host import Host, last_level_cache
@@ -22,7 +23,6 @@ from tenferro_cpu.native.machine._jit import available, engine
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive, Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
-from tenferro_tensor.device_model import Access, Apply, KernelIR, Operand
 from tenferro_tensor.numpy_warnings import at_user_line
 from tenferro_tensor_core import is_inexact
 from tenferro_tensor_core.forks import importing, new_lock
@@ -161,8 +161,7 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
         dtypes = tuple([s.dtype for s in ins])
         with _lock:
             if dtypes not in _threes.setdefault(op, {}):
-                inputs = tuple(map(Operand, dtypes))
-                _threes[op][dtypes] = Fused(KernelIR(inputs, (Apply(op, (0, 1, 2)),), (3,)))
+                _threes[op][dtypes] = Elementwise(op, dtypes)
         kernel = _threes[op][dtypes]
         return kernel.entry(_learning(kernel, run), near=UNBOUNDED)
 
@@ -170,19 +169,18 @@ def _maker_of_three(primitive: Primitive, reference: Maker) -> Maker:
     return make
 
 
-def _learning(kernel: Fused, run: Kernel) -> Kernel:
+def _learning(kernel: Elementwise, run: Kernel) -> Kernel:
     """Wrap `run` to compile the kernel for the numbers it meets among the arrays, so that it takes the next call.
 
     Arrays too large for entries go to the kernel itself, with numbers as 0-d arrays.
     """
-    operands = kernel.kernel.inputs
 
     def meet(*args: Any) -> Any:
         reads = tuple([Access.UNIT if getattr(x, "ndim", 0) else Access.FIXED for x in args])
         if len(reads) == 3 and Access.UNIT in reads and Access.FIXED in reads:
-            kernel.address(reads, (Access.UNIT,))
+            kernel.address((*reads, Access.UNIT))
             if _PLAIN.issuperset(map(type, args)) and max([getattr(x, "size", 1) for x in args]) > TERNARY_MIN_ELEMENTS:
-                return kernel(*[np.asarray(x, o.dtype) for x, o in zip(args, operands, strict=True)])
+                return kernel(*[np.asarray(x, d) for x, d in zip(args, kernel.dtypes, strict=True)])
         return run(*args)
 
     return meet
@@ -200,7 +198,7 @@ def _when_called(reference: Maker, ins: tuple[Spec, ...], outs: tuple[Spec, ...]
     return lambda *args: made()(*args)
 
 
-_threes: dict[Op, dict[tuple[np.dtype[Any], ...], Fused]] = {}
+_threes: dict[Op, dict[tuple[np.dtype[Any], ...], Elementwise]] = {}
 
 
 def _maker(primitive: Primitive, reference: Maker) -> Maker:
@@ -224,7 +222,7 @@ def _maker(primitive: Primitive, reference: Maker) -> Maker:
 
             fixed = _fixed(rows, dtype, outs[0].dtype, len(ins), rest, _warns(primitive, dtype)[0])
             return fixed
-        kernels = _compiled(op, len(ins), dtype)
+        kernels = _compiled(op, len(ins), dtype, outs[0].dtype)
         if kernels is None:
             return run
         if not _rounds(primitive, dtype, outs[0].dtype):
@@ -254,7 +252,7 @@ def _fixed(
 def _generated(op: Op, dtype: np.dtype[Any], out: np.dtype[Any], run: Kernel) -> Kernel:
     """The entry of generated kernels for operands that fixed ones do not take; `run` if there are none."""
     nin = len(op.primitive.operands)
-    kernels = _compiled(op, nin, dtype)
+    kernels = _compiled(op, nin, dtype, out)
     return run if kernels is None else _entry(op.primitive, kernels, nin, dtype, out, run, run)
 
 
@@ -347,23 +345,20 @@ def _short(primitive: Primitive, dtype: np.dtype[Any]) -> bool:
 class _Kernels:
     """The machine code of an op for one dtype: for two arrays, an array and a number, a number and an array."""
 
-    def __init__(self, op: Op, nin: int, dtype: np.dtype[Any], host: Host) -> None:
-        array, number = Operand(dtype), Operand(dtype, Access.FIXED)
-        shapes = [(array,)] if nin == 1 else [(array, array), (array, number), (number, array)]
-        shapes = shapes[:1] if op.primitive in _ARRAYS_ONLY else shapes
-        self._kernels = [KernelIR(inputs, (Apply(op, tuple(range(nin))),), (nin,)) for inputs in shapes]
-        self._name = f"{op!r}_{dtype.name}"
+    def __init__(self, op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any], host: Host) -> None:
+        self.op, self.dtypes, self.out = op, (dtype,) * nin, out
+        forms = [form for form in FORMS if len(form) == nin + 1]
+        self._forms = forms[:1] if op.primitive in _ARRAYS_ONLY else forms
         self.usual = self._addresses(False)
-        self.cost = noted_cost(self._kernels[0], engine())
+        self.cost = mapped_cost(engine(), op, self.dtypes, out)
         self.shared = int(TEAM_MIN_NS / self.cost)
         self._variants = Variants()
-        for kernel, address in zip(self._kernels, self.usual):
-            self._variants.add([*[o.access for o in kernel.inputs], Access.UNIT], address)
+        for form, address in zip(self._forms, self.usual):
+            self._variants.add(form, address)
         self.apart = None
-        if op.primitive not in _ARRAYS_ONLY and same_lanes(self._kernels[0], host):
-            self.apart = StridedCode(
-                self._kernels[0], CALL_BOUND_MAX_ELEMENTS if _short(op.primitive, dtype) else IN_PLACE_MAX_ELEMENTS
-            )
+        if op.primitive not in _ARRAYS_ONLY and same_lanes(self.dtypes, out, host):
+            most = CALL_BOUND_MAX_ELEMENTS if _short(op.primitive, dtype) else IN_PLACE_MAX_ELEMENTS
+            self.apart = StridedCode(op, self.dtypes, most)
 
     def past(self) -> tuple[int, int, int]:
         """The same with stores past the caches."""
@@ -371,56 +366,11 @@ class _Kernels:
 
     def broadcast(self, run: Kernel, watch: bool, scan: bool) -> Kernel:
         """The kernels on operands of other shapes, if contiguous elements are read and written; `run` for the rest."""
-        return strided(self._kernels[0], self._variants, run, cost=self.cost, watch=watch, scan=scan)
+        return strided(self.dtypes, self.out, self._variants, run, cost=self.cost, watch=watch, scan=scan)
 
     def _addresses(self, stream: bool) -> tuple[int, int, int]:
-        found: list[Any] = [] if stream else [fixed_row(kernel, engine().host) for kernel in self._kernels]
-        if not all(found) or stream:
-            with importing():
-                from tenferro_cpu.native.kernels._device import llvm
-            tools = llvm(engine(), stream)
-            found = [tools.compiled(kernel, self._name).code for kernel in self._kernels]
+        found = [mapped(engine(), self.op, self.dtypes, self.out, form, stream=stream) for form in self._forms]
         return found[0], *(found[1:] or (0, 0))
-
-
-def row_kernel(
-    op: Op, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any], accesses: tuple[Access, ...]
-) -> tuple[int, float]:
-    """Machine code ``void(void **data, int64_t n, int64_t *strides)`` of an op for rows of contiguous results.
-
-    It is shared with eager calls if they have it.
-
-    Args:
-        op: an element-wise op.
-        dtypes: dtypes of its operands.
-        out: dtype of the result.
-        accesses: access of each operand along the row.
-
-    Returns:
-        The address, and nanoseconds per element.
-
-    Raises:
-        UnsupportedError: the op has no native form here.
-    """
-    key = (op, dtypes, accesses)
-    found = _rows.get(key)
-    if found is None:
-        shared = _compiled(op, len(dtypes), dtypes[0]) if op.primitive in EAGER and len({*dtypes}) == 1 else None
-        form = _FORMS.get(accesses)
-        address = 0 if shared is None or form is None else shared.usual[form]
-        kernel = KernelIR(tuple(map(Operand, dtypes)), (Apply(op, tuple(range(len(dtypes)))),), (len(dtypes),))
-        alone = Fused(kernel)
-        found = _rows[key] = (address or alone.address(accesses, (Access.UNIT,)), alone.cost)
-    return found
-
-
-_rows: dict[Any, tuple[int, float]] = {}
-_FORMS: Final = {
-    (Access.UNIT,): 0,
-    (Access.UNIT, Access.UNIT): 0,
-    (Access.UNIT, Access.FIXED): 1,
-    (Access.FIXED, Access.UNIT): 2,
-}
 
 
 def _has_code(op: Op, nin: int, dtype: np.dtype[Any]) -> bool:
@@ -428,11 +378,11 @@ def _has_code(op: Op, nin: int, dtype: np.dtype[Any]) -> bool:
     if fixed_rows(op.primitive, dtype) is not None:
         return True
     with importing():
-        from tenferro_cpu.native.kernels._render import supported
+        from tenferro_cpu.native.operations._ops import supported
     return supported(op.primitive, (dtype,) * nin, engine().host)
 
 
-def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
+def _compiled(op: Op, nin: int, dtype: np.dtype[Any], out: np.dtype[Any]) -> _Kernels | None:
     key = (op, dtype)
     if key in _kernels:
         return _kernels[key]
@@ -440,5 +390,5 @@ def _compiled(op: Op, nin: int, dtype: np.dtype[Any]) -> _Kernels | None:
         if key not in _kernels:
             _kernels[key] = None
             if available() and _has_code(op, nin, dtype):
-                _kernels[key] = _Kernels(op, nin, dtype, engine().host)
+                _kernels[key] = _Kernels(op, nin, dtype, out, engine().host)
         return _kernels[key]

@@ -11,12 +11,12 @@ import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_reduction
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.machine._jit import available
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor.catalog import reduction
-from tenferro_tensor.device_model import Access, KernelIR, Operand, Over, Reduction
 from tenferro_tensor_core.forks import cached_property, new_lock
 
 Kernel = Callable[..., Any]
@@ -78,8 +78,9 @@ def _maker(kind: str, kinds: str, reference: Maker) -> Maker:
         fixed = fixed_reduction(kind, x.dtype)
         if fixed is not None:
             return _entry(kind, x.dtype, fixed[rows.combined], rows, planned, fixed_cost(2 * x.dtype.itemsize))
-        over, kernel = Over.LEADING if rows.combined else Over.TRAILING, planned.kernel
-        return _entry(kind, x.dtype, kernel.address(over, (Access.UNIT,), (Access.UNIT,)), rows, planned, kernel.cost)
+        kernel = planned.kernel
+        address = kernel.rows(Access.UNIT) if rows.combined else kernel.row(Access.UNIT)
+        return _entry(kind, x.dtype, address, rows, planned, kernel.cost)
 
     make.any_size = getattr(reference, "any_size", False)  # type: ignore[attr-defined]
     return make
@@ -116,7 +117,7 @@ def _rows(axes: tuple[int, ...], rank: int) -> Rows | None:
 def _entry(kind: str, dtype: np.dtype[Any], address: int, rows: Rows, fallback: Kernel, cost: float) -> Kernel:
     sums = kind in ("sum", "prod")
     scan, rest = _scanned(sums, dtype), address if rows.combined else 0
-    made = partial(entry, address, (dtype,), (dtype,), rows, cost=cost, scan=scan, rest=rest, partible=True)
+    made = partial(entry, address, (dtype,), dtype, rows, cost=cost, scan=scan, rest=rest, partible=True)
     if sums:
         return made(fallback)
     short = made(fallback, most=EXTREME_MAX_ELEMENTS)
@@ -132,7 +133,7 @@ def _reduced(kind: str, dtype: np.dtype[Any]) -> Reduced:
     with _lock:
         key = kind, dtype
         if key not in _kernels:
-            _kernels[key] = Reduced(KernelIR((Operand(dtype),), (), (0,), reduction=Reduction(kind)))
+            _kernels[key] = Reduced(kind, dtype)
         return _kernels[key]
 
 

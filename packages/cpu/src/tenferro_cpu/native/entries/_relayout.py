@@ -8,17 +8,16 @@ contiguous ones, and `Relayout` copies many into the order that an entry takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.kernels._elementwise import Fused, remember
-from tenferro_cpu.native.kernels._forms import lanes_for
+from tenferro_cpu.native.kernels._elementwise import Elementwise, remember
+from tenferro_cpu.native.kernels._forms import Access, lanes_for
 from tenferro_cpu.native.kernels._limits import MAX_AXES
 from tenferro_cpu.native.machine._host import Host
-from tenferro_tensor.device_model import Access, KernelIR
+from tenferro_tensor import Op
 
 Array = np.ndarray[Any, Any]
 
@@ -29,28 +28,29 @@ COMPILE_MIN_CALLS: Final = 3
 """Number of calls with one kind of layout after which machine code is compiled for it."""
 
 
-def same_lanes(kernel: KernelIR, host: Host) -> bool:
+def same_lanes(dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any], host: Host) -> bool:
     """Whether strided operands fill vectors as contiguous ones do: functions have a variant for full registers."""
-    apart = replace(kernel, inputs=tuple([replace(o, access=Access.STRIDED) for o in kernel.inputs]))
-    return lanes_for(kernel, host) == lanes_for(apart, host)
+    every = (*dtypes, out)
+    return lanes_for(every, (), host) == lanes_for(every, (Access.STRIDED,), host)
 
 
 class StridedCode:
     """Machine code of an op for few strided elements, compiled for the layouts that occur.
 
     Args:
-        kernel: the op.
+        op: the op.
+        dtypes: dtypes of its operands, which are equal.
         most: elements of the largest space.
     """
 
-    def __init__(self, kernel: KernelIR, most: int) -> None:
-        self._fused, self.most = Fused(kernel), most
+    def __init__(self, op: Op, dtypes: tuple[np.dtype[Any], ...], most: int) -> None:
+        self._kernel, self.most = Elementwise(op, dtypes), most
         self._met: dict[Any, int] = {}
         self._compiled: dict[Any, bool] = {}
 
     def builtin(self, fallback: Callable[..., Any], watch: bool, scan: bool) -> Callable[..., Any]:
         """The built-in function; `fallback` takes layouts without machine code, and operands that NumPy warns about."""
-        return self._fused.strided(fallback, watch=watch, scan=scan, most=self.most)
+        return self._kernel.strided(fallback, watch=watch, scan=scan, most=self.most)
 
     def meet(self, operands: tuple[Any, ...]) -> None:
         """Count such operands, and compile for them once they have occurred often enough."""
@@ -76,14 +76,14 @@ class StridedCode:
         return True
 
     def _compile(self, operands: tuple[Any, ...]) -> None:
-        dtype = self._fused.kernel.inputs[0].dtype
+        dtype = self._kernel.dtypes[0]
         try:
             arrays = [np.asarray(x, dtype) for x in operands]
             space = np.broadcast_shapes(*[x.shape for x in arrays])
         except (TypeError, ValueError, OverflowError):  # for NumPy to refuse
             return
         if prod(space) <= self.most:
-            self._fused(*arrays)
+            self._kernel(*arrays)
 
 
 class Relayout:

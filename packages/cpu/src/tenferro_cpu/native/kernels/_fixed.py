@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.machine._host import Host
-from tenferro_tensor import Primitive
-from tenferro_tensor.device_model import Access, Apply, KernelIR, Over
+from tenferro_tensor import Op, Primitive
 
 
 def fixed_cost(moved: int) -> float:
@@ -25,44 +26,48 @@ def fixed_rows(primitive: Primitive, dtype: np.dtype[Any]) -> tuple[int, int, in
     return found
 
 
-def fixed_reduction(kind: str, dtype: np.dtype[Any], *, fastest: bool = True) -> tuple[int, int] | None:
-    """Addresses of a reduction over the trailing and the leading axis; with `fastest`, only if they are fastest."""
-    if compiled is None or (fastest and kind in ("max", "min") and dtype.kind == "f"):
+def fixed_reduction(
+    kind: str, dtype: np.dtype[Any], host: Host | None = None, *, fastest: bool = True
+) -> tuple[int, int] | None:
+    """Addresses of a reduction over the trailing and the leading axis.
+
+    Args:
+        kind: the reduction.
+        dtype: dtype of the elements.
+        host: the target; by default this processor.
+        fastest: whether to return only code that is fastest.
+    """
+    if compiled is None or (host is not None and compiled.LEVEL != host.level):
+        return None
+    if fastest and kind in ("max", "min") and dtype.kind == "f":
         return None  # generated code for extremes of floating-point numbers is up to a fifth faster
     found: tuple[int, int] | None = compiled.REDUCTIONS.get(f"{kind} {_type(dtype, signed=kind in ('sum', 'prod'))}")
     return found
 
 
-def fixed_row(kernel: KernelIR, host: Host) -> int:
-    """Address of a kernel that needs no compiler, or 0.
+def fixed_row(op: Op, dtypes: Sequence[np.dtype[Any]], accesses: Sequence[Access], host: Host) -> int:
+    """Address of an op along a row that needs no compiler, or 0.
 
     Args:
-        kernel: the kernel, with the accesses along a row.
+        op: the op.
+        dtypes: dtypes of its operands.
+        accesses: accesses of its operands and of the result.
         host: the target; fixed code exists for only one vector level of a process.
     """
-    if compiled is None or compiled.LEVEL != host.level:
+    if compiled is None or compiled.LEVEL != host.level or len({*dtypes}) != 1:
         return 0
-    reads, outputs = tuple([o.access for o in kernel.inputs]), (len(kernel.inputs) + len(kernel.lines) - 1,)
-    if reads not in _FORMS or kernel.writes != (Access.UNIT,) or kernel.outputs != outputs:
-        return 0
-    dtype = kernel.inputs[0].dtype
-    if kernel.reduction is not None:
-        reducing = None if kernel.lines or reads != (Access.UNIT,) else fixed_reduction(kernel.reduction.kind, dtype)
-        return 0 if reducing is None else reducing[kernel.reduction.over is Over.LEADING]
-    if len(kernel.lines) != 1 or any(o.dtype != dtype for o in kernel.inputs):
-        return 0
-    (line,) = kernel.lines
-    plain = isinstance(line, Apply) and line.args == tuple(range(len(reads)))
-    rows = fixed_rows(line.op.primitive, dtype) if plain else None  # type: ignore[union-attr]
-    return 0 if rows is None else rows[_FORMS[reads]]
+    form = FORMS.get(tuple(accesses))
+    rows = None if form is None else fixed_rows(op.primitive, dtypes[0])
+    return 0 if rows is None or form is None else rows[form]
 
 
-_FORMS: Final = {
-    (Access.UNIT,): 0,
+FORMS: Final = {
     (Access.UNIT, Access.UNIT): 0,
-    (Access.UNIT, Access.FIXED): 1,
-    (Access.FIXED, Access.UNIT): 2,
+    (Access.UNIT, Access.UNIT, Access.UNIT): 0,
+    (Access.UNIT, Access.FIXED, Access.UNIT): 1,
+    (Access.FIXED, Access.UNIT, Access.UNIT): 2,
 }
+"""The place among `fixed_rows` of each combination of accesses of operands and result."""
 
 
 def _type(dtype: np.dtype[Any], *, signed: bool = False) -> str:

@@ -1,24 +1,23 @@
-"""Forms of kernels that are known without the code that renders them, which the first operation need not import."""
+"""Forms of rows that are known without the code that renders them, which the first operation need not import."""
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
 
 from tenferro_cpu.native.machine._host import Host
-from tenferro_tensor.device_model import Access, KernelIR, Operand
-
-LOCATED: Final = ("argmax", "argmin")
-"""Reductions to the place of an element."""
 
 
-class Short(NamedTuple):
-    """Short rows.
+class Access(Enum):
+    """How an operand or a result lies along a row."""
 
-    Attributes:
-        length: length of a row.
-        repeated: for each input whether it is one row, shared by all rows.
-    """
-
-    length: int
-    repeated: tuple[bool, ...]
+    UNIT = "unit"
+    """Contiguous elements."""
+    FIXED = "fixed"
+    """One element for the whole row."""
+    STRIDED = "strided"
+    """Any other stride, passed when the kernel is called."""
 
 
 def access_of(stride: int, itemsize: int) -> Access:
@@ -26,16 +25,14 @@ def access_of(stride: int, itemsize: int) -> Access:
     return Access.UNIT if stride == itemsize else Access.FIXED if stride == 0 else Access.STRIDED
 
 
-def number_bits(operand: Operand) -> int:
+def number_bits(dtype: np.dtype[Any]) -> int:
     """Bits of one number in a register; booleans are loaded as bytes."""
-    dtype = operand.dtype
     return 8 * dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
-def lanes_for(kernel: KernelIR, host: Host) -> int:
-    """Elements per vector: the widest number of the kernel fills a register."""
-    operands = [*kernel.inputs, *kernel.written, *(Operand(d) for d in kernel.dtypes)]
-    bits = max(number_bits(o) for o in operands)
-    if any(o.access is Access.STRIDED for o in (*kernel.inputs, *kernel.written)):
+def lanes_for(dtypes: Sequence[np.dtype[Any]], accesses: Sequence[Access], host: Host) -> int:
+    """Elements per vector: the widest number of a row fills a register."""
+    bits = max(map(number_bits, dtypes))
+    if Access.STRIDED in accesses:
         bits = max(bits, 64)  # gathers address lanes individually
     return 8 * host.vector_bytes // bits

@@ -1,16 +1,16 @@
-"""Entries of fused kernels: operands in simple layouts, small enough that call overhead matters (fused.c).
+"""Entries of kernels of rows: operands in simple layouts, small enough that call overhead matters (fused.c).
 
 Everything else goes to the fallback, which plans for any layout.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, MAX_OPERANDS, TEAM_MIN_NS, UNBOUNDED
+from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, TEAM_MIN_NS, UNBOUNDED
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
@@ -46,9 +46,9 @@ class Rows:
     combined: bool = False
 
 
-def unpooled(written: Sequence[np.dtype[Any]]) -> int:
-    """Elements of the largest results of these dtypes that do not come from the pool."""
-    return (POOLED_MIN_BYTES - 1) // max([d.itemsize for d in written])
+def unpooled(written: np.dtype[Any]) -> int:
+    """Elements of the largest result of a dtype that does not come from the pool."""
+    return (POOLED_MIN_BYTES - 1) // written.itemsize
 
 
 def long_row(cost: float) -> int:
@@ -59,7 +59,7 @@ def long_row(cost: float) -> int:
 def entry(
     address: int,
     inputs: tuple[np.dtype[Any], ...],
-    written: tuple[np.dtype[Any], ...],
+    written: np.dtype[Any],
     rows: Rows,
     fallback: Callable[..., Any],
     *,
@@ -73,12 +73,12 @@ def entry(
     large: Callable[..., Any] | None = None,
     partible: bool = False,
 ) -> Callable[..., Any]:
-    """A callable of arrays that runs a kernel, or `fallback` if it has too many operands.
+    """A callable of arrays that runs a kernel.
 
     Args:
         address: machine code for the accesses of `rows`.
         inputs: dtypes of the operands.
-        written: dtypes of the results.
+        written: dtype of the result.
         rows: the iteration space.
         fallback: called with the same arguments for everything else.
         cost: nanoseconds per element, which decides the number of threads.
@@ -92,9 +92,7 @@ def entry(
         large: called instead of `fallback` for spaces beyond `near` and `most`.
         partible: whether rows are reduced, in a way in which parts of them can be combined.
     """
-    dtypes = (*inputs, *written)
-    if len(dtypes) > MAX_OPERANDS:
-        return fallback
+    dtypes = (*inputs, written)
     team()
     if rows.combined:
         longest = min(longest, COMBINED_ROWS * (COMBINED_ROWS if rest else 1))
@@ -109,7 +107,7 @@ def entry(
             shortest=0 if not rows.reduced else ENTRY_MIN_ROW if rows.trailing else 1, longest=longest, widest=widest,
             paired=SHORT_ROW_MAX if partible and rows.trailing and not rows.combined else 0,
             few=ROW_BY_ROW_MAX_ELEMENTS, shared=int(TEAM_MIN_NS / cost),
-            scan=part_size(written[0]) if scan else 0, rest=rest,
+            scan=part_size(written) if scan else 0, rest=rest,
         )  # fmt: skip
 
     large = fallback if large is None else large

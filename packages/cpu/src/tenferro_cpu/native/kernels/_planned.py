@@ -1,18 +1,19 @@
-"""Planned reductions: one callable per layout of the operands that allocates the results and runs (planned.c).
+"""Planned reductions: one callable per layout of the operand that allocates the result and runs (planned.c).
 
-The interpreter finds the callable by shapes and strides; the callable writes the start addresses of the operands into a
+The interpreter finds the callable by shape and strides; the callable writes the start address of the operand into a
 copy of the walk's words. Operands of other dtypes and misaligned ones go to the fallback.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final
+
+import numpy as np
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels._driver import DriveArguments, words
 from tenferro_cpu.native.kernels._fused_entry import unpooled
-from tenferro_cpu.native.kernels._limits import MAX_OPERANDS, TEAM_MIN_NS
-from tenferro_tensor.device_model import Operand
+from tenferro_cpu.native.kernels._limits import TEAM_MIN_NS
 
 MAX_WORDS: Final = 256
 """Maximum words of a walk, which are copied to the stack in every call."""
@@ -20,8 +21,7 @@ MAX_WORDS: Final = 256
 
 def planned(
     step: DriveArguments,
-    inputs: Sequence[Operand],
-    written: Sequence[Operand],
+    dtype: np.dtype[Any],
     shape: tuple[int, ...],
     fallback: Callable[..., Any],
     *,
@@ -31,25 +31,12 @@ def planned(
 
     Args:
         step: the walk for the layout.
-        inputs: the operands.
-        written: the results, new and contiguous.
-        shape: extents of the results.
-        fallback: called with the same operands for everything else.
+        dtype: dtype of the operand and of the result, which is new and contiguous.
+        shape: extents of the result.
+        fallback: called with the same operand for everything else.
         cost: nanoseconds per element.
     """
-    every = (*inputs, *written)
-    block = words((0,) * len(every), step)
-    large = prod(shape) > unpooled([o.dtype for o in written]) or cost * step.elements > TEAM_MIN_NS
-    if large or len(block) > MAX_WORDS or len(every) > MAX_OPERANDS:
+    block = words((0, 0), step)
+    if prod(shape) > unpooled(dtype) or cost * step.elements > TEAM_MIN_NS or len(block) > MAX_WORDS:
         return None
-    return compiled.PlannedReduction(
-        step.kernel, block.tobytes(), tuple([o.dtype for o in every]), len(inputs), shape, fallback
-    )
-
-
-def layout_of(arrays: Sequence[Any]) -> Any:
-    """Key of a layout, or None if an operand is not an array."""
-    try:
-        return tuple([(x.shape, x.strides) for x in arrays])
-    except AttributeError:
-        return None
+    return compiled.PlannedReduction(step.kernel, block.tobytes(), (dtype, dtype), 1, shape, fallback)

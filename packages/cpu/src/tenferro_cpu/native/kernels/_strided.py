@@ -6,12 +6,12 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._fused_entry import part_size, unpooled
-from tenferro_cpu.native.kernels._limits import MAX_AXES, MAX_OPERANDS
+from tenferro_cpu.native.kernels._limits import MAX_OPERANDS
 from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
-from tenferro_tensor.device_model import Access, KernelIR
 from tenferro_tensor_core.forks import new_lock
 
 MAX_VARIANTS: Final = 32
@@ -48,48 +48,41 @@ class Variants:
 
 
 def strided(
-    kernel: KernelIR,
+    dtypes: Sequence[np.dtype[Any]],
+    out: np.dtype[Any],
     variants: Variants,
     fallback: Callable[..., Any],
     *,
     cost: float,
-    axes: Sequence[tuple[int, ...]] | None = None,
-    rank: int = 0,
     watch: bool = False,
     scan: bool = False,
     most: int | None = None,
 ) -> Callable[..., Any]:
-    """A callable of arrays of any strides, or `fallback` if it has too many operands or axes.
+    """An element-wise op as a callable of arrays of any strides.
 
     Args:
-        kernel: an element-wise kernel.
+        dtypes: dtypes of the operands.
+        out: dtype of the result.
         variants: its machine code; missing variants go to the fallback.
         fallback: called with the same arguments for everything else.
         cost: nanoseconds per element.
-        axes: for each operand the axes of the space that its own axes are; by default the last ones of the largest
-            operand.
-        rank: axes of the space, if `axes` are given.
-        watch: whether the fallback recomputes if the kernel divided by zero, overflowed or produced a NaN.
-        scan: the same if the only result is not finite.
+        watch: whether the fallback recomputes if the op divided by zero, overflowed or produced a NaN.
+        scan: the same if the result is not finite.
         most: larger spaces go to the fallback.
     """
-    every = (*kernel.inputs, *kernel.written)
-    if len(every) > MAX_OPERANDS or rank > MAX_AXES or (axes is not None and not rank):
-        return fallback
     team()
 
     def make(most: int, large: Callable[..., Any]) -> Callable[..., Any]:
         return compiled.StridedEntry(
-            variants=variants.table, dtypes=tuple([o.dtype for o in every]), inputs=len(kernel.inputs),
-            fallback=fallback, large=large, axes=None if axes is None else tuple(axes), rank=rank, most=most, cost=cost,
-            watch=watch, scan=part_size(kernel.written[0].dtype) if scan else 0,
+            variants=variants.table, dtypes=(*dtypes, out), fallback=fallback, large=large, most=most, cost=cost,
+            watch=watch, scan=part_size(out) if scan else 0,
         )  # fmt: skip
 
     if most is not None:
-        return make(min(most, unpooled([o.dtype for o in kernel.written])), fallback)
+        return make(min(most, unpooled(out)), fallback)
     have, large = pool(), fallback
     if have is not None:
         # Beyond the capacity of the caches the fallback writes past them.
-        near = engine().host.near_bytes // sum([o.dtype.itemsize for o in every])
+        near = engine().host.near_bytes // sum([d.itemsize for d in (*dtypes, out)])
         large = have.giving_way(make(near, fallback))
-    return make(unpooled([o.dtype for o in kernel.written]), large)
+    return make(unpooled(out), large)

@@ -1,6 +1,6 @@
 /* `StridedEntry`: an element-wise kernel as a callable of operands of any strides, planned anew in every call.
  *
- * It plans what `Fused` plans in Python for a layout: extents and strides of the iteration space, with contiguous axes
+ * It plans what `Elementwise` plans in Python for a layout: extents and strides of the iteration space, with contiguous axes
  * merged; the axis that is best as the row; and the machine code for the access pattern along it. Nothing is cached per
  * size, so a new shape costs as much as a known one. */
 #include "entries/entry.h"
@@ -9,17 +9,13 @@
 /* Access of an operand along a row: two bits per operand and result in the key of a variant. */
 enum access { ACCESS_UNIT, ACCESS_FIXED, ACCESS_STRIDED };
 
-enum { NO_AXIS = 255 };
-
 typedef struct {
     struct entry entry;      /* the owner is an array of pairs, a key and machine code, up to one without code */
     const int64_t *variants; /* those; Python adds to them */
-    int rank;       /* axes of the space, or 0: those of the largest operand, whose last ones are the others' */
     unsigned watch; /* floating-point status bits that call for the fallback */
-    int scan;       /* size of a number of the only result, where it must be finite; or 0 */
+    int scan;       /* size of a number of the result, where it must be finite; or 0 */
     double cost;
     struct number numbers[MAX_OPERANDS];
-    uint8_t ranks[MAX_OPERANDS], axes[MAX_OPERANDS][MAX_AXES]; /* the operand's own axis for each of the space */
 } StridedEntry;
 
 struct plan {
@@ -44,8 +40,7 @@ static int take_operand(struct plan *p, int k, PyObject *o)
     }
     PyArrayObject *x = (PyArrayObject *)o;
     const int rank = PyArray_NDIM(x);
-    if (!is_array_of(o, self->entry.descrs[k], NPY_ARRAY_ALIGNED) || rank > MAX_AXES ||
-        (self->rank != 0 && rank != self->ranks[k]))
+    if (!is_array_of(o, self->entry.descrs[k], NPY_ARRAY_ALIGNED) || rank > MAX_AXES)
         return 0;
     p->arrays[k] = x;
     p->data[k] = PyArray_BYTES(x);
@@ -53,22 +48,12 @@ static int take_operand(struct plan *p, int k, PyObject *o)
     return 1;
 }
 
-/* The operand's own axis for an axis of the space, or -1. */
-static int own_axis(const struct plan *p, int k, int axis)
-{
-    if (p->arrays[k] == NULL)
-        return -1;
-    const int rank = PyArray_NDIM(p->arrays[k]);
-    const int own = p->self->rank == 0 ? axis - (p->rank - rank) : p->self->axes[k][axis];
-    return own < rank ? own : -1;
-}
-
 /* The extent of an axis of the space, and the strides of the operands along it; -1 where they do not broadcast. */
 static int64_t take_axis(const struct plan *p, int axis, int64_t *steps)
 {
     int64_t extent = 1;
     for (int k = 0; k < p->self->entry.inputs; k++) {
-        const int own = own_axis(p, k, axis);
+        const int own = p->arrays[k] == NULL ? -1 : axis - (p->rank - PyArray_NDIM(p->arrays[k]));
         const int64_t n = own < 0 ? 1 : PyArray_DIM(p->arrays[k], own);
         steps[k] = n == 1 ? 0 : PyArray_STRIDE(p->arrays[k], own);
         if (n != 1 && extent != 1 && n != extent)
@@ -120,7 +105,7 @@ static int plan_axes(struct plan *p)
     return 1;
 }
 
-/* The axis that is the best row, as `Fused` chooses it: its length, a quarter of it for each operand that must be
+/* The axis that is the best row, as `Elementwise` chooses it: its length, a quarter of it for each operand that must be
  * gathered. The key of the variant for it goes to `key`. */
 static int best_row(const struct plan *p, int64_t *key)
 {
@@ -147,11 +132,15 @@ static int best_row(const struct plan *p, int64_t *key)
     return best;
 }
 
-static row_kernel *variant(const StridedEntry *self, int64_t key)
+/* The machine code for a row, or NULL. Rows step by whole elements: complex numbers in records may not. */
+static row_kernel *variant(const struct plan *p, int64_t key, const int64_t *steps)
 {
-    const int64_t *pair = self->variants;
+    const int64_t *pair = p->self->variants;
     while (pair[1] != 0 && pair[0] != key)
         pair += 2;
+    for (int k = 0; k < p->every; k++)
+        if (steps[k] & (p->self->entry.sizes[k] - 1))
+            return NULL;
     return kernel_at((unsigned long long)pair[1]);
 }
 
@@ -181,7 +170,7 @@ static PyObject *strided_call(PyObject *callable, PyObject *const *args, size_t 
     int best = 0;
     p.self = self;
     p.every = self->entry.inputs + self->entry.outputs;
-    p.rank = self->rank;
+    p.rank = 0;
     if (names != NULL || PyVectorcall_NARGS(flags) != self->entry.inputs)
         return pass_on(self->entry.fallback, args, flags, names);
     for (int k = 0; k < self->entry.inputs; k++)
@@ -193,7 +182,7 @@ static PyObject *strided_call(PyObject *callable, PyObject *const *args, size_t 
         return pass_on(self->entry.large, args, flags, names);
     if (p.total > 0) {
         best = best_row(&p, &key);
-        kernel = variant(self, key);
+        kernel = variant(&p, key, p.steps[best]);
         if (kernel == NULL)
             return pass_on(self->entry.fallback, args, flags, names);
     }
@@ -218,57 +207,24 @@ static PyObject *strided_call(PyObject *callable, PyObject *const *args, size_t 
     return given_results(made, self->entry.outputs);
 }
 
-/* Read the map from the operands' axes to those of the space: 0, or -1 with an exception set. */
-static int take_axes(StridedEntry *self, PyObject *axes)
-{
-    int good = PyTuple_Check(axes) && PyTuple_GET_SIZE(axes) == self->entry.inputs && self->rank > 0;
-    memset(self->axes, NO_AXIS, sizeof self->axes);
-    for (int k = 0; good && k < self->entry.inputs; k++) {
-        PyObject *own = PyTuple_GET_ITEM(axes, k);
-        good = PyTuple_Check(own) && PyTuple_GET_SIZE(own) <= MAX_AXES;
-        self->ranks[k] = good ? (uint8_t)PyTuple_GET_SIZE(own) : 0;
-        for (int i = 0; good && i < self->ranks[k]; i++) {
-            const long axis = PyLong_AsLong(PyTuple_GET_ITEM(own, i));
-            good = 0 <= axis && axis < self->rank;
-            if (good)
-                self->axes[k][axis] = (uint8_t)i;
-        }
-        if (self->ranks[k] > 0)
-            self->numbers[k].scalar = NULL;
-        self->numbers[k].kind = NUMBER_NONE; /* numbers of regions are NumPy's */
-    }
-    if (!good && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "an operand has no such axes of the space");
-    return good ? 0 : -1;
-}
-
 static PyObject *strided_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"variants", "dtypes", "inputs", "fallback", "large", "axes", "rank",
-                            "most", "cost", "watch", "scan", NULL};
-    PyObject *variants, *dtypes, *fallback, *large, *axes;
-    int inputs, watch;
+    static char *names[] = {"variants", "dtypes", "fallback", "large", "most", "cost", "watch", "scan", NULL};
+    PyObject *variants, *dtypes, *fallback, *large;
+    int watch;
     StridedEntry *self = (StridedEntry *)type->tp_alloc(type, 0);
     if (self == NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "$O!OiOOOiLdpi", names, &PyArray_Type, &variants, &dtypes, &inputs,
-                                     &fallback, &large, &axes, &self->rank, &self->entry.most, &self->cost, &watch,
-                                     &self->scan) ||
-        tenferro_fill_entry(&self->entry, strided_call, dtypes, inputs, fallback, large, variants) < 0) {
+        !PyArg_ParseTupleAndKeywords(args, keywords, "$O!O!OOLdpi", names, &PyArray_Type, &variants, &PyTuple_Type,
+                                     &dtypes, &fallback, &large, &self->entry.most, &self->cost, &watch, &self->scan) ||
+        tenferro_fill_entry(&self->entry, strided_call, dtypes, (int)PyTuple_GET_SIZE(dtypes) - 1, fallback, large,
+                            variants) < 0) {
         Py_XDECREF(self);
         return NULL;
     }
     self->variants = PyArray_DATA((PyArrayObject *)variants);
     self->watch = watch ? STATUS_WATCHED : 0;
-    for (int k = 0; k < inputs; k++)
+    for (int k = 0; k < self->entry.inputs; k++)
         self->numbers[k] = number_of(self->entry.descrs[k]);
-    if (self->rank < 0 || self->rank > MAX_AXES) {
-        PyErr_Format(PyExc_ValueError, "a space that is planned in C has at most %d axes", MAX_AXES);
-        Py_CLEAR(self);
-    } else if (axes == Py_None) {
-        self->rank = 0;
-    } else if (take_axes(self, axes) < 0) {
-        Py_CLEAR(self);
-    }
     return (PyObject *)self;
 }
 

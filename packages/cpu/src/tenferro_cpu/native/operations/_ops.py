@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.builder import Block, Vec
+from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations import (
     _arithmetic,
     _bits,
@@ -137,7 +138,7 @@ COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
     arithmetic.sign: ("c", _arithmetic.sign),
 }  # fmt: skip
 
-_SPECIAL: Final = "kernels write it out (`Renderer.decompose`); SciPy's serves one by one, closer at the zeros"
+_SPECIAL: Final = "kernels write it out (`loop_ir.expansion`); SciPy's serves one by one, closer at the zeros"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise; known powers are written out"
 
 RESERVED: Final[dict[Primitive, dict[str, str]]] = {
@@ -164,6 +165,11 @@ def rule_for(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], fused: boo
         if ruled is not None and ("n" if is_narrow(ruled) else ruled.kind) in kinds:
             return rule
     return None
+
+
+def supported(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], host: Host) -> bool:
+    """Whether a primitive has a native form for operands of these dtypes on a processor."""
+    return rule_for(primitive, dtypes, host.level != "generic") is not None
 
 
 def apply(block: Block, op: Op, dtypes: tuple[np.dtype[Any], ...], out: np.dtype[Any], *args: Value) -> Value:

@@ -8,11 +8,22 @@ their own), `_render` (the function), `_entry` (the function as a callable).
 """
 
 from tenferro_cpu.native.whole._arena import arena_bytes, arena_slots
-from tenferro_cpu.native.whole._entry import native
+from tenferro_cpu.native.whole._entry import LEVEL, loaded, native, with_outputs
 from tenferro_cpu.native.whole._fortran import fortran_symbols
 from tenferro_cpu.native.whole._render import NAME, RenderedFunction, render
 
-__all__ = ["NAME", "RenderedFunction", "arena_bytes", "arena_slots", "fortran_symbols", "native", "render"]
+__all__ = [
+    "LEVEL",
+    "NAME",
+    "RenderedFunction",
+    "arena_bytes",
+    "arena_slots",
+    "fortran_symbols",
+    "loaded",
+    "native",
+    "render",
+    "with_outputs",
+]
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any, Final, NoReturn
@@ -53,10 +54,47 @@ def native(
     """
     if not compiles_programs():
         return None
+    return NativeProgram(_callable(function, _address(function), kernels, bare, otherwise))
+
+
+def with_outputs(function: LoopFunction) -> LoopFunction:
+    """The function that is also given the arrays to write, as its last inputs.
+
+    Args:
+        function: any function.
+
+    Returns:
+        The function.
+    """
+    fresh = tuple([b for b in function.outputs if b not in function.inputs])
+    return replace(function, inputs=(*function.inputs, *fresh))
+
+
+def loaded(function: LoopFunction, address: int, kernels: Kernels) -> Callable[..., Any]:
+    """A function whose machine code is loaded, as a callable of the tuple of its sizes and of its inputs.
+
+    Args:
+        function: what to compute.
+        address: address of its code.
+        kernels: as for `native`.
+
+    Returns:
+        The callable.
+    """
+    return _callable(function, address, kernels)
+
+
+def _callable(
+    function: LoopFunction,
+    address: int,
+    kernels: Kernels,
+    bare: bool = False,
+    otherwise: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
     arrays = (*function.inputs, *function.outputs)
     pool = _pool.pool()
-    run = compiled.WholeFunction(
-        address=_address(function),
+    run: Callable[..., Any] = compiled.WholeFunction(
+        address=address,
         dtypes=tuple([b.dtype for b in arrays]),
         ranks=bytes([len(b.shape) for b in arrays]),
         inputs=len(function.inputs),
@@ -69,7 +107,7 @@ def native(
         bare=bare,
         over=np.array([_place(b, function) for b in function.outputs], np.int32).tobytes(),
     )
-    return NativeProgram(run)
+    return run
 
 
 def _address(function: LoopFunction) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.machine._jit import RESOLVERS
 from tenferro_cpu.native.threads._blas import provider
-from tenferro_tensor.loop_ir import fortran_address
+from tenferro_tensor.loop_interpreter import fortran_address
 
 _LETTERS: Final = {"s": "f", "d": "d", "c": "F", "z": "D"}
 """NumPy's letters of the dtypes of subroutines."""

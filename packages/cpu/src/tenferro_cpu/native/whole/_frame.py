@@ -8,8 +8,7 @@ from tenferro_cpu.native.builder import Int, Pointer, ScalarBlock, Vec
 from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._value import Value, literal
 from tenferro_cpu.native.whole._sizes import Sizes
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Affine, Buffer, Call
+from tenferro_tensor.loop_ir import Affine, Buffer, Call, Literal
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import DimLike
 

@@ -16,7 +16,8 @@ from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES, appl
 from tenferro_cpu.native.operations._value import Pair, Value, kind_of, literal
 from tenferro_cpu.native.whole._values import joined, parts
 from tenferro_tensor import Op
-from tenferro_tensor.device_model import Apply, Literal, expansion
+from tenferro_tensor.loop_ir import Literal, expansion
+from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import UnsupportedError
 
 WIDE_BITS: Final = 512
@@ -52,14 +53,15 @@ def applied(
             primitive=op.primitive.name,
             dtypes=shown,
         )
-    values = list(args)
-    for line, dtype in zip(simpler.lines, simpler.dtypes[len(args) :], strict=True):
-        if isinstance(line, Apply):
-            inner = [simpler.dtypes[i] for i in line.args]
-            values.append(applied(block, line.op, inner, dtype, [values[i] for i in line.args]))
-        else:
-            values.append(literal(block, line.value, dtype))
-    return values[simpler.outputs[0]]
+    values = {reg.number: x for reg, x in zip(simpler.args, args, strict=True)}
+
+    def value(of: Number) -> Value:
+        return literal(block, of.value, of.dtype) if isinstance(of, Literal) else values[of.number]
+
+    for s in simpler.body:
+        inner = [a if isinstance(a, Literal) else a.dtype for a in s.args]
+        values[s.result.number] = applied(block, s.op, inner, s.result.dtype, [value(a) for a in s.args])
+    return value(simpler.result)
 
 
 def is_function(op: Op, dtypes: DTypes) -> bool:

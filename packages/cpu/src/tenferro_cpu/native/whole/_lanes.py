@@ -61,6 +61,7 @@ class Lanes:
         leaving: loops around the statement that lanes leave when they are done.
         pairs: whether every other element is accessed by two contiguous vectors; sums do not.
         combined: for each carry how it accumulates, as `Combiner.kind` names it, and the term.
+        combs: loads of short contiguous rows, one element each, and the length of the rows.
     """
 
     uniform: list[Statement] = field(default_factory=list)
@@ -77,6 +78,7 @@ class Lanes:
     leaving: int = 0
     pairs: bool = False
     combined: list[tuple[str, Number]] = field(default_factory=list)
+    combs: dict[Load, int] = field(default_factory=dict)
 
     def step(self, at: Affine) -> DimLike | str:
         """Increment of a position from one iteration to the next; `SCATTERED` if irregular."""
@@ -108,8 +110,15 @@ _COMBINED: Final = {
 """How ops accumulate, and the kinds of dtype that support it."""
 
 
-def lanes_of(s: For, fused: bool, given: Sequence[Load] = ()) -> Lanes | None:
-    """The lanes of a loop, or None if vectors cannot run its statements; `given` are loads done elsewhere."""
+def lanes_of(s: For, fused: bool, given: Sequence[Load] = (), *, combs: bool = False) -> Lanes | None:
+    """The lanes of a loop, or None if vectors cannot run its statements.
+
+    Args:
+        s: the loop.
+        fused: whether the processor has fused multiply-add.
+        given: loads done elsewhere.
+        combs: whether short rows are read whole, many at once.
+    """
     differing = {s.index.number, *[t.result.number for t in given]}
     found = Lanes(steps={s.index.number: 1}, differing=differing, pairs=not s.carries)
     for t in given:
@@ -117,11 +126,28 @@ def lanes_of(s: For, fused: bool, given: Sequence[Load] = ()) -> Lanes | None:
     steps = _accumulating(found, s)
     if steps is None:
         return None
+    if combs:
+        found.combs = _combs(s)
     stored = {each.buffer.number for each in everything(s.body) if isinstance(each, Store)}
     for each in s.body:
         if each not in steps and not _taken(found, each, fused, stored):
             return None
     return found
+
+
+def _combs(s: For) -> dict[Load, int]:
+    """Loads of short rows all of whose elements are read, and the length of the rows."""
+    rows: dict[tuple[int, Affine], dict[int, Load]] = {}
+    for each in s.body:
+        length = each.at.coefficient(s.index) if isinstance(each, Load) else 0
+        if isinstance(each, Load) and length.__class__ is int and length > 1 and each.at.constant.__class__ is int:
+            rows.setdefault((each.buffer.number, each.at - each.at.constant), {})[each.at.constant] = each
+    return {
+        load: len(row)
+        for (_, at), row in rows.items()
+        if len(at.terms) == 1 and sorted(row) == list(range(len(row))) and at.coefficient(s.index) == len(row)
+        for load in row.values()
+    }
 
 
 def _accumulating(lanes: Lanes, s: For) -> list[Statement] | None:
@@ -180,6 +206,9 @@ def _taken(lanes: Lanes, s: Statement, fused: bool, stored: set[int]) -> bool:
                 return buffer.number not in stored
             _vary(lanes, s, result)
             lanes.needs(result.dtype)
+            if s in lanes.combs:
+                lanes.instructions += 2
+                return True
             # Lanes that have left must read nothing, and neighbours are read together.
             return (not lanes.leaving or step == SCATTERED) and _reach(lanes, step, buffer, 1)
         case Store(buffer, at, _):

@@ -23,8 +23,7 @@ from tenferro_cpu.native.whole._streams import only_written, touched_bytes
 from tenferro_cpu.native.whole._values import joined, parts, write_return
 from tenferro_cpu.native.whole._vectors import SHORT_ROW_MAX, vector_loop
 from tenferro_cpu.native.whole._work import is_small, self_contained, whole_work
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Buffer, For, Let, Order, Statement, While, everything
+from tenferro_tensor.loop_ir import Buffer, For, Let, Literal, Order, Statement, While, everything
 from tenferro_tensor.loop_ir import Value as Number
 from tenferro_tensor_core import Dim, DimLike
 

@@ -23,8 +23,7 @@ from tenferro_cpu.native.whole._values import joined, parts, write_return
 from tenferro_cpu.native.whole._work import TEAM_MIN_WORK, work
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import arithmetic, bits
-from tenferro_tensor.device_model import Literal
-from tenferro_tensor.loop_ir import Carried, For, accumulation
+from tenferro_tensor.loop_ir import Carried, For, Literal, accumulation
 from tenferro_tensor_core import dim_max, floordiv
 
 MAX_PARTS: Final = 64

@@ -12,14 +12,13 @@ from typing import Final
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Pointer, Vec
 from tenferro_cpu.native.builder._types import indices
-from tenferro_cpu.native.kernels import _ports as ports
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._value import Value
+from tenferro_cpu.native.whole import _ports as ports
 from tenferro_cpu.native.whole._lanes import Lanes, lanes_of, same_bits
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._values import joined, parts
 from tenferro_cpu.native.whole._vectors import BYTE, VectorLoop
-from tenferro_tensor.device_model import Operand
 from tenferro_tensor.loop_ir import For, Let, Load, Order, Position, Store
 
 TILE: Final = 64
@@ -172,7 +171,7 @@ class TurnedNest:
         vectors = []
         for k in range(self.side):
             place = Pointer(b, first.name).offset((at + k) * Int(b, step.name))
-            vectors.append(ports.load(b, ports.Port(Operand(t.buffer.dtype), place), [Int(b, "0")]))
+            vectors.append(ports.load(b, ports.Port(t.buffer.dtype, place), [Int(b, "0")]))
         turned = [transposed(b, column) for column in zip(*map(parts, vectors), strict=True)]
         return [joined(row) for row in zip(*turned, strict=True)]
 

@@ -42,12 +42,15 @@ class RenderedFunction:
     foreign: tuple[str, ...] = ()
 
 
-def render(function: LoopFunction, host: Host, *, alone: bool = False, checked: bool = False) -> RenderedFunction:
+def render(
+    function: LoopFunction, host: Host, *, name: str = NAME, alone: bool = False, checked: bool = False
+) -> RenderedFunction:
     """LLVM text of a function for a processor.
 
     Args:
         function: the function.
         host: the processor.
+        name: name of the function that the text defines.
         alone: whether it runs without Python: at a `Call` it ends with `FIRST_REPORT` plus the number of the call, and
             subroutines have the names and integers of Fortran compilers.
         checked: compare every access with the extent of its buffer.
@@ -84,7 +87,7 @@ def render(function: LoopFunction, host: Host, *, alone: bool = False, checked: 
         main.checks.end(block)
     block.do("ret i64 0")
     entry.jump("body")
-    head = f"define i64 @{NAME}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"
+    head = f"define i64 @{name}(ptr %pointers, ptr %sizes, ptr %context) {host.attributes} {{"
     text = module.text(head, *entry.lines, *block.lines, "}")
     foreign = tuple([name for name in module.definitions if name.startswith(PREFIX) or (alone and name[-1] == "_")])
     return RenderedFunction(text, tuple(calls), 1, foreign)

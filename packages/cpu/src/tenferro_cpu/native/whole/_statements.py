@@ -14,12 +14,12 @@ from tenferro_cpu.native.whole._functions import applied
 from tenferro_cpu.native.whole._polls import write_poll
 from tenferro_cpu.native.whole._values import head, joined, load, names, parts, store
 from tenferro_cpu.native.whole._work import nested
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     Call,
     For,
     Foreign,
     Let,
+    Literal,
     Load,
     Position,
     Statement,

@@ -10,8 +10,7 @@ from math import prod
 from typing import Final
 
 from tenferro_cpu.native.builder import Block, Flag, Int
-from tenferro_cpu.native.kernels import _ports as ports
-from tenferro_tensor.device_model import Access
+from tenferro_cpu.native.whole import _ports as ports
 from tenferro_tensor.loop_ir import Affine, For, Load, Store, everything
 from tenferro_tensor_core import DimLike
 
@@ -45,12 +44,12 @@ class Streams:
             step: iterations per pass of the main loop.
         """
         b, (first, *others) = self.block, self.ports.values()
-        size = first.operand.dtype.itemsize
+        size = first.dtype.itemsize
         before = (Int(b, "0") - _address(b, first)) & (streamed_bytes(b, first) - 1)
         head = before // size
         odd = before - head * size
         for port in others:
-            place = _address(b, port) + head * port.operand.dtype.itemsize
+            place = _address(b, port) + head * port.dtype.itemsize
             beside = place & (streamed_bytes(b, port) - 1)
             odd = Int(b, b.raw(f"or i64 {odd.name}, {beside.name}"))
         return head, odd.equals(0) & (length > STREAM_MIN_PASSES * step)
@@ -58,8 +57,8 @@ class Streams:
 
 def streamed_bytes(block: Block, port: ports.Port) -> int:
     """Alignment in bytes of vectors that bypass the caches; 0 if they do not."""
-    size = min(LINE, block.lanes * port.operand.dtype.itemsize)
-    return size if port.operand.access is Access.UNIT and size >= STREAM_MIN_VECTOR_BYTES else 0
+    size = min(LINE, block.lanes * port.dtype.itemsize)
+    return size if port.stride is None and size >= STREAM_MIN_VECTOR_BYTES else 0
 
 
 def touched_bytes(loops: Sequence[For]) -> DimLike:

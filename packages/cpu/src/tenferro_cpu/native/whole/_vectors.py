@@ -8,33 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Block, Branch, DoLoop, Int, Pointer, Vec
 from tenferro_cpu.native.builder import _memory as memory
 from tenferro_cpu.native.builder._types import indices
-from tenferro_cpu.native.kernels import _ports as ports
-from tenferro_cpu.native.kernels._combine import Combiner, Found, State
-from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW
-from tenferro_cpu.native.kernels._render import HEAVY, interleaving
-from tenferro_cpu.native.kernels._render_reduce import Reduced, trailing
 from tenferro_cpu.native.machine._host import Host
 from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
+from tenferro_cpu.native.whole import _ports as ports
+from tenferro_cpu.native.whole._cascade import Rows, trailing
+from tenferro_cpu.native.whole._combine import Combiner
+from tenferro_cpu.native.whole._combs import Comb
 from tenferro_cpu.native.whole._inner_loops import together, until_all_leave
 from tenferro_cpu.native.whole._lanes import Lanes, every_other, lanes_of, same_bits
 from tenferro_cpu.native.whole._statements import Writer
 from tenferro_cpu.native.whole._streams import Streams, streamed_bytes
 from tenferro_cpu.native.whole._values import joined, names, parts, stored_type
-from tenferro_tensor.device_model import Access, Literal, Operand
 from tenferro_tensor.loop_ir import (
     Affine,
     Buffer,
     For,
     Let,
+    Literal,
     Load,
     Order,
     Position,
@@ -59,8 +58,18 @@ MIN_ITERATIONS: Final = 2
 GATHER_MIN_INSTRUCTIONS: Final = 8
 """Minimum instructions per gathered access for which vectors are faster than scalar code."""
 
+SUMMED_MIN_ITERATIONS: Final = 8
+"""Shortest loop that is vectorised for the sake of its carries."""
+
 SHORT_ROW_MAX: Final = 8
 """Maximum length of rows that are assigned to lanes."""
+
+LIGHT, CHAIN, HEAVY, HUGE = 24, 100, 600, 1500
+"""Instruction counts of one vector's work at which the interleaving changes.
+
+Code size is compile time. Very short loops are dominated by their counter, long chains wait for their own results; in
+between the processor's out-of-order window suffices.
+"""
 
 Place = tuple[Int, Int]
 """Index of the first iteration, and the increment of the next."""
@@ -90,10 +99,18 @@ def _bits(s: For, lanes: Lanes, most: int) -> int:
     if not isinstance(s.extent, int):
         return most
     if s.carries or lanes.inside:
-        return most if s.extent >= (ENTRY_MIN_ROW if s.carries else MIN_ITERATIONS) else 0
+        return most if s.extent >= (SUMMED_MIN_ITERATIONS if s.carries else MIN_ITERATIONS) else 0
     bits = min(most, s.extent * lanes.bits)
     exact = bits & (bits - 1) == 0 and bits >= MIN_BITS
     return bits if bits == most or (exact and not lanes.mathematics) else 0
+
+
+def interleaving(instructions: int, host: Host) -> int:
+    """Number of vectors that the main loop takes at once; a power of two, because the trip count is masked with it."""
+    most = 4 if host.registers >= 32 else 2
+    if instructions <= LIGHT or CHAIN < instructions <= HEAVY:
+        return most
+    return 1 if instructions > HUGE else 2
 
 
 def short_rows(lanes: Lanes) -> list[DimLike]:
@@ -105,14 +122,8 @@ def short_rows(lanes: Lanes) -> list[DimLike]:
     return [] if any(isinstance(n, int) and n > SHORT_ROW_MAX for n in found) else found
 
 
-def _neutral(block: Block, kind: str, dtype: np.dtype[Any]) -> Value:
-    found = Combiner(block, kind, dtype).neutral()
-    assert not isinstance(found, Found)
-    return found
-
-
-def _folded(combiner: Combiner, state: State) -> list[str]:
-    """Combine the lanes of one vector by halves, like `Combiner.folded`; returns names of scalars.
+def _folded(combiner: Combiner, value: Value) -> list[str]:
+    """Combine the lanes of one vector by halves; returns names of scalars.
 
     Vectors become narrower on the way. With full ones, LLVM 22 picks wrong lanes for integers when optimising.
     """
@@ -121,15 +132,15 @@ def _folded(combiner: Combiner, state: State) -> list[str]:
         half = Block(block.module, block.lanes // 2, 1, block.fused, block.tables)
         half.take_over(block)
         sides: list[list[Vec]] = [[], []]
-        for x in combiner.split(state):
+        for x in parts(value):
             wide = f"<{block.lanes} x {LLVM_TYPES[x.kind]}>"
             for side, found in enumerate(sides):
                 order = indices([side * half.lanes + k for k in range(half.lanes)])
                 name = half.raw(f"shufflevector {wide} {x.names[0]}, {wide} poison, {order}")
                 found.append(Vec(half, x.kind, (name,)))
         combiner, block = Combiner(half, combiner.kind, combiner.dtype), half
-        state = combiner.combine(combiner.join(*sides[0]), combiner.join(*sides[1]))
-    names = [block.first_lane(x) for x in combiner.split(state)]
+        value = combiner.combine(joined(sides[0]), joined(sides[1]))
+    names = [block.first_lane(x) for x in parts(value)]
     outer.take_over(block)
     return names
 
@@ -171,13 +182,16 @@ class VectorLoop:
     def __init__(self, writer: Writer, s: For, lanes: Lanes, host: Host, bits: int) -> None:
         self.writer, self.s, self.lanes, self.host = writer, s, lanes, host
         self._single = s.extent == bits // lanes.bits  # one vector does all of it
-        self.width = 1 if self._single else interleaving(0 if s.carries else lanes.instructions, host)
+        one = self._single or bool(lanes.combs)
+        self.width = 1 if one else interleaving(0 if s.carries else lanes.instructions, host)
         scalar = writer.block
         self.block = Block(scalar.module, bits // lanes.bits, self.width, scalar.fused, host.tables)
         self._fixed: dict[int, list[Vec]] = {}
         self._places: dict[Affine, Place] = {}
         self._ports: dict[tuple[int, Affine], ports.Port] = {}
         self._values: dict[int, Value] = {}
+        self._combs: dict[tuple[int, int], Comb] = {}
+        self._columns: dict[int, tuple[Comb, int]] = {}
         self._streamed: Set[tuple[int, Affine]] = frozenset()
 
     @property
@@ -185,7 +199,9 @@ class VectorLoop:
         """Symbolic lengths of rows for which the loop is used only up to a bound."""
         return [n for n in short_rows(self.lanes) if not isinstance(n, int)] if self.lanes.apart_inside else []
 
-    def write(self, start: Int, end: Int, written: Set[int] = frozenset(), touched: DimLike = 0) -> None:
+    def write(
+        self, start: Int, end: Int, written: Set[int] = frozenset(), touched: DimLike = 0, *, past_caches: bool = False
+    ) -> None:
         """The iterations from `start` below `end`.
 
         Args:
@@ -193,6 +209,7 @@ class VectorLoop:
             end: one past the last iteration.
             written: numbers of buffers that the nest only writes.
             touched: bytes that the nest touches; if they exceed the caches, stores bypass them.
+            past_caches: whether all stores bypass them, to memory aligned to cache lines.
         """
         scalar = self.writer.block
         if self._single and (start.name, end.name) == ("0", str(self.s.extent)):
@@ -202,6 +219,8 @@ class VectorLoop:
             return
         with Branch(scalar, start < end):
             self._begin(start, end)
+            if past_caches:
+                self._streamed = self._ports.keys()
             self._over_elements(self._streams(written, touched))
             scalar.take_over(self.block)
 
@@ -249,13 +268,13 @@ class VectorLoop:
         scalar, carries = self.writer.block, self.s.carries
         dtypes = [c.inside.dtype for c in carries]
         kinds = [kind for kind, _ in self.lanes.combined]
-        numbers = [x for kind, d in zip(kinds, dtypes, strict=True) for x in parts(_neutral(scalar, kind, d))]
+        numbers = [x for kind, d in zip(kinds, dtypes, strict=True) for x in parts(Combiner(scalar, kind, d).neutral())]
         with Branch(scalar, start < end, numbers) as some:
             self._begin(start, end)
             combiners = [Combiner(self.block, kind, d) for kind, d in zip(kinds, dtypes, strict=True)]
             most = self.s.extent if isinstance(self.s.extent, int) else None
-            states = trailing(Reduced(self, combiners), self.writer.entry, most)
-            folded = [name for c, state in zip(combiners, states, strict=True) for name in _folded(c, state)]
+            totals = trailing(Rows(self, combiners), self.writer.entry, most)
+            folded = [name for c, total in zip(combiners, totals, strict=True) for name in _folded(c, total)]
             scalar.take_over(self.block)
             some.values = [Vec(scalar, x.kind, (name,)) for x, name in zip(numbers, folded, strict=True)]
         rest = iter(some.values)
@@ -265,19 +284,14 @@ class VectorLoop:
 
     def _with_first(self, kind: str, first: Number, dtype: np.dtype[Any], total: Value) -> Value:
         scalar = self.writer.block
-        before = self.writer.value(first)
-        if isinstance(first, Literal) and names([before]) == names([_neutral(scalar, kind, dtype)]):
+        before, combiner = self.writer.value(first), Combiner(scalar, kind, dtype)
+        if isinstance(first, Literal) and names([before]) == names([combiner.neutral()]):
             return total
-        found = Combiner(scalar, kind, dtype).combine(before, total)
-        assert not isinstance(found, Found)
-        return found
+        return combiner.combine(before, total)
 
     def starts(self, first: Int) -> list[Int]:
         """First elements of the interleaved vectors."""
         return [first + k * self.block.lanes for k in range(self.block.interleave)]
-
-    def fix(self) -> None:
-        """Constant values are known already."""
 
     def read(self, starts: Sequence[Int], mask: Vec | None = None) -> list[Value]:
         """The terms of the carries, for as many vectors at once as suits their combination."""
@@ -383,10 +397,10 @@ class VectorLoop:
         b, (first, by) = self.block, self._places[at]
         pointer = self._pointer(buffer, first)
         if self.lanes.step(at) == 1:
-            return ports.Port(Operand(buffer.dtype), pointer)
+            return ports.Port(buffer.dtype, pointer)
         stride = by * buffer.dtype.itemsize
         steps = b.repeated("i64", "i64", stride.name) * b.lane_numbers()
-        return ports.Port(Operand(buffer.dtype, Access.STRIDED), pointer, stride, steps)
+        return ports.Port(buffer.dtype, pointer, stride, steps)
 
     def _pointer(self, buffer: Buffer, first: Int) -> Pointer:
         llvm = f"[{buffer.dtype.itemsize} x i8]"
@@ -395,17 +409,18 @@ class VectorLoop:
     # One iteration of several vectors.
 
     def _body(self, starts: Sequence[Int], mask: Vec | None) -> None:
-        self._values = {}
+        self._values, self._combs, self._columns = {}, {}, {}
         for s in self.lanes.varying:
             self._one(s, starts, mask)
 
     def _one(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
         if isinstance(s, Let):
-            dtypes = tuple([a.dtype for a in s.args])
-            args = [self.value(a, starts) for a in s.args]
-            self._values[s.result.number] = apply(self.block, s.op, dtypes, s.result.dtype, *args)
+            if not self._neighbours(s):
+                self._values[s.result.number] = self._applied(s, *[self.value(a, starts) for a in s.args])
         elif isinstance(s, Position) and self._is_scattered(s.result):
             self._values[s.result.number] = self._numbers(s.index, starts)
+        elif isinstance(s, Load) and s in self.lanes.combs:
+            self._columns[s.result.number] = self._comb(s, starts, mask), cast(int, s.at.constant)
         elif isinstance(s, Load):
             self._values[s.result.number] = self._load(s, starts, mask)
         elif isinstance(s, Store):
@@ -414,6 +429,34 @@ class VectorLoop:
             together(self, s, starts, mask)
         elif isinstance(s, While):
             until_all_leave(self, s, starts, mask)
+
+    def _applied(self, s: Let, *args: Value) -> Value:
+        return apply(self.block, s.op, tuple([a.dtype for a in s.args]), s.result.dtype, *args)
+
+    def _neighbours(self, s: Let) -> bool:
+        """Combine two neighbours of short rows, and with them all such pairs; whether the arguments are two."""
+        found = [self._columns.get(a.number) if isinstance(a, Reg) else None for a in s.args]
+        if len(found) != 2 or found[0] is None or found[1] is None:
+            return False
+        (row, k), (other, after) = found[0], found[1]
+        if row is not other or len(row.vectors) % 2 or k % 2 or after != k + 1:
+            return False
+        self._columns[s.result.number] = row.neighbours(s.op, lambda x, y: self._applied(s, x, y)), k // 2
+        return True
+
+    def _comb(self, s: Load, starts: Sequence[Int], mask: Vec | None) -> Comb:
+        """The short rows of a load; of the last ones under a mask, whose vectors may be empty."""
+        b, length = self.block, self.lanes.combs[s]
+        found = self._combs.get((s.buffer.number, length))
+        if found is None:
+            base, (start,) = self._port(s.buffer, s.at - cast(int, s.at.constant)), starts
+            vectors = []
+            for first in range(0, length * b.lanes, b.lanes):
+                some = None if mask is None else b.below(Int(b, str(first)), (self.length - start) * length)
+                place = ports.Port(s.buffer.dtype, base.pointer)
+                vectors.append(ports.load(b, place, [start * length + first], some, idle="zeroinitializer"))
+            found = self._combs[s.buffer.number, length] = Comb(vectors)
+        return found
 
     def inside(self, s: Statement, starts: Sequence[Int], mask: Vec | None) -> None:
         """A statement of an inner loop, whose positions change between its iterations."""
@@ -450,7 +493,9 @@ class VectorLoop:
             return joined([Vec(b, x.kind, x.names * b.interleave) for x in self._fixed[number.number]])
         found = self._values.get(number.number)
         if found is None:
-            found = self._values[number.number] = self._numbers(Affine.of(number), starts)
+            column = self._columns.get(number.number)
+            made = self._numbers(Affine.of(number), starts) if column is None else column[0].column(column[1])
+            found = self._values[number.number] = made
         return found
 
     def _numbers(self, at: Affine, starts: Sequence[Int]) -> Vec:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tenferro_runtime.lowering.passes._contents import Block, hands_on, reads, substituted, with_blocks
-from tenferro_tensor.device_model import Literal
 from tenferro_tensor.loop_ir import (
     INDEX,
     Carried,
     For,
     Let,
+    Literal,
     Load,
     Order,
     Position,

@@ -1,26 +1,28 @@
-"""Operands inside a kernel: vectors are read from and written to `Port`s according to the operand's layout."""
+"""Arrays inside a loop over vectors: they are read from and written to `Port`s, with or without a stride."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from tenferro_cpu.native.builder import LLVM_TYPES, Block, Int, Pointer, Vec
 from tenferro_cpu.native.builder import _memory as memory
 from tenferro_cpu.native.operations._value import Pair, Value, kind_of
-from tenferro_tensor.device_model import Access, Operand
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One operand inside a function.
+    """One array inside a loop.
 
     Attributes:
-        operand: dtype and access.
-        pointer: start of its elements.
-        stride: bytes between elements, if the access is strided.
+        dtype: its dtype.
+        pointer: the element of the first iteration.
+        stride: bytes from one iteration to the next; None for contiguous elements.
         steps: the same for each lane of a vector.
     """
 
-    operand: Operand
+    dtype: np.dtype[Any]
     pointer: Pointer
     stride: Int | None = None
     steps: Vec | None = None
@@ -28,72 +30,47 @@ class Port:
     @property
     def element(self) -> memory.Element:
         """Layout of one number in memory: a part of a complex one."""
-        dtype = self.operand.dtype
+        dtype = self.dtype
         llvm = "i8" if dtype.kind == "b" else LLVM_TYPES[self.kind]
         return memory.Element(llvm, dtype.itemsize // (2 if self.cplx else 1))
 
     @property
     def kind(self) -> str:
         """Element kind of its vectors."""
-        return kind_of(self.operand.dtype)
+        return kind_of(self.dtype)
 
     @property
     def cplx(self) -> bool:
         """Whether each element is two numbers."""
-        return self.operand.dtype.kind == "c"
+        return self.dtype.kind == "c"
 
     @property
     def boolean(self) -> bool:
         """Whether elements are bytes in memory and bits in vectors."""
-        return self.operand.dtype.kind == "b"
-
-    def moved(self, distance: Int | int) -> "Port":
-        """The port at a byte offset."""
-        return replace(self, pointer=self.pointer.offset(distance))
+        return self.dtype.kind == "b"
 
 
-def open_port(block: Block, operand: Operand, data: Pointer, strides: Pointer, number: int) -> Port:
-    """Read pointer and stride number `number` from the argument arrays."""
-    pointer = data.item("ptr", number).load_pointer()
-    if operand.access is not Access.STRIDED:
-        return Port(operand, pointer)
-    stride = strides.item("i64", number).load_int()
-    return Port(operand, pointer, stride, block.repeated("i64", "i64", stride.name) * block.lane_numbers())
+def load(block: Block, port: Port, starts: Sequence[Int], mask: Vec | None = None, idle: str = "") -> Value:
+    """Load vectors starting at the given indices, one per interleaved vector.
 
-
-def load_fixed(block: Block, port: Port) -> tuple[Vec, ...]:
-    """Broadcast the one element to every lane of one vector, or of two for a complex number."""
-    llvm, found = port.element.llvm, []
-    for part in range(2 if port.cplx else 1):
-        scalar = port.pointer.item(llvm, part).load(llvm, port.element.align)
-        found.append(block.repeated("i8" if port.boolean else port.kind, llvm, scalar))
-    return (found[0].differs(0),) if port.boolean else tuple(found)
-
-
-def fixed_value(block: Block, port: Port, vectors: Sequence[Vec]) -> Value:
-    """The vectors of `load_fixed` as a value of the current interleaving."""
-    parts = [Vec(block, port.kind, x.names[:1] * block.interleave) for x in vectors]
-    return Pair(*parts) if port.cplx else parts[0]
-
-
-def load(block: Block, port: Port, starts: Sequence[Int], mask: Vec | None = None) -> Value:
-    """Load vectors starting at the given indices, one per interleaved vector; the mask has the first lane set."""
-    numbers = [_load(block, port, start, mask.names[0] if mask else "") for start in starts]
+    The mask has the first lane set, whose element fills the lanes outside, unless `idle` is what fills them.
+    """
+    numbers = [_load(block, port, start, mask.names[0] if mask else "", idle) for start in starts]
     parts = [Vec(block, port.kind, column) for column in zip(*numbers)]
     return Pair(*parts) if port.cplx else parts[0]
 
 
-def _load(block: Block, port: Port, start: Int, mask: str) -> tuple[str, ...]:
+def _load(block: Block, port: Port, start: Int, mask: str, idle: str) -> tuple[str, ...]:
     w, element = block.lanes, port.element
-    if port.operand.access is Access.STRIDED:
+    if port.stride is not None:
         names = [memory.gather(block, places, element, mask) for places in _places(block, port, start)]
     elif port.cplx:
         wide = memory.doubled(block, mask) if mask else ""
-        both = memory.load(block, _first(port, start), element, 2 * w, wide, period=2)
+        both = memory.load(block, _first(port, start), element, 2 * w, wide, period=2, idle=idle)
         halves = (list(range(part, 2 * w, 2)) for part in (0, 1))
         names = [memory.reordered(block, element, both, 2 * w, half) for half in halves]
     else:
-        names = [memory.load(block, _first(port, start), element, w, mask)]
+        names = [memory.load(block, _first(port, start), element, w, mask, idle=idle)]
     return (memory.as_mask(block, names[0]),) if port.boolean else tuple(names)
 
 
@@ -107,7 +84,7 @@ def store(
         value = block.cast("zext", value, "i8")
     columns = (value.re.names, value.im.names) if isinstance(value, Pair) else (value.names,)
     for start, names in zip(starts, zip(*columns)):
-        if port.operand.access is Access.STRIDED:
+        if port.stride is not None:
             for name, places in zip(names, _places(block, port, start)):
                 memory.scatter(block, places, element, name, lanes)
         elif port.cplx:

@@ -1,4 +1,4 @@
-"""Special functions as kernels of simpler primitives.
+"""Special functions as statements of simpler primitives.
 
 Every formula covers all real arguments: `select` chooses between regions, so each lane computes all of them. A region
 may yield infinity or NaN outside its own range; these values are discarded.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,8 +15,8 @@ import numpy as np
 
 from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic
-from tenferro_tensor.device_model._kernel_ir import Apply, KernelIR, Literal
-from tenferro_tensor.device_model._lines import Lines, Term
+from tenferro_tensor.loop_ir._nodes import Literal
+from tenferro_tensor.loop_ir._terms import Expansion, Formula, Term
 
 MAX_EXPONENT: Final = 64
 """Largest exponent for which a power of integers is expanded into products."""
@@ -48,42 +47,39 @@ _ONE_LESS_GAMMA: Final = 0.42278433509846713
 _HALF_LOG_TWO_PI: Final = 0.9189385332046728
 
 
-def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> KernelIR | None:
-    """An equal kernel of simpler element-wise primitives for an op, if one is known.
+def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> Expansion | None:
+    """Equal statements of simpler element-wise primitives for an op, if some are known.
 
-    Its inputs are the operands of the op; literals are unused inputs. Results agree with SciPy to a few units in the
-    last place, and to a few units of rounding of 1 near the zeros of `lgamma` on the negative axis, of `digamma` and of
-    `polygamma`.
+    Results agree with SciPy to a few units in the last place, and to a few units of rounding of 1 near the zeros of
+    `lgamma` on the negative axis, of `digamma` and of `polygamma`.
 
     Args:
         op: the op.
-        operands: dtype of each operand, or its literal.
+        operands: dtype of each operand, or its literal, which the statements do not read.
 
     Returns:
-        The kernel, or None.
+        The statements, or None.
 
     >>> print(expansion(arithmetic.pow.op(), np.dtype("int64"), Literal(3, np.dtype("int64"))))
-    kernel(v0: int64 unit, v1: int64 unit)
-      v2: int64 = mul v0 v0
-      v3: int64 = mul v0 v2
-      write v3: int64 unit
+    r2: int64 = mul(r0, r0)
+    r3: int64 = mul(r0, r2)
     """
     dtypes = [o.dtype if isinstance(o, Literal) else np.dtype(o) for o in operands]
-    lines = Lines(dtypes[0], len(dtypes))
+    formula = Formula(dtypes)
+    x = formula.operand()
     if op.primitive is arithmetic.pow:
         exponent = operands[1].value if isinstance(operands[1], Literal) else None
         if dtypes[0].kind not in "iu" or not isinstance(exponent, int) or not 0 <= exponent <= MAX_EXPONENT:
             return None
-        x = lines.input()
-        return lines.kernel(x.power(exponent) if exponent else lines.literal(1))
-    formula = _FORMULAS.get(op.primitive)
-    if formula is None or dtypes[0].kind != "f":
+        return formula.expansion(x.power(exponent) if exponent else formula.literal(1))
+    write = _FORMULAS.get(op.primitive)
+    if write is None or dtypes[0].kind != "f":
         return None
-    result = formula(lines, lines.input(), **op.params)
-    return None if result is None else lines.kernel(result)
+    result = write(formula, x, **op.params)
+    return None if result is None else formula.expansion(result)
 
 
-def _erfinv(b: Lines, x: Term) -> Term:
+def _erfinv(b: Formula, x: Term) -> Term:
     """An initial value of three digits (S. Winitzki, A handy approximation for the error function and its inverse,
     2008) and two steps of Halley's method, which triples them; the tails use the complement, where 1 - |x| is exact.
     """
@@ -103,7 +99,7 @@ def _erfinv(b: Lines, x: Term) -> Term:
     return b.apply(arithmetic.copysign, y, x)
 
 
-def _lgamma(b: Lines, x: Term) -> Term:
+def _lgamma(b: Formula, x: Term) -> Term:
     """Stirling's series from 8 on; below, the Taylor series around 2, reached by the recurrence in one logarithm; below
     -1/2, the reflection log |Gamma(x) Gamma(-x)| = log pi - log |x sin(pi x)|.
     """
@@ -130,7 +126,7 @@ def _lgamma(b: Lines, x: Term) -> Term:
     return x.where(x.equals(-math.inf), reflected.where(mirrored, value))
 
 
-def _digamma(b: Lines, x: Term) -> Term:
+def _digamma(b: Formula, x: Term) -> Term:
     """The asymptotic series from 8 on, reached by the recurrence as one quotient; below -1/2, the reflection psi(x) =
     psi(-x) - 1 / x - pi cot(pi x).
     """
@@ -151,7 +147,7 @@ def _digamma(b: Lines, x: Term) -> Term:
     return reflected.where(mirrored, value)
 
 
-def _polygamma(b: Lines, x: Term, *, order: int) -> Term | None:
+def _polygamma(b: Formula, x: Term, *, order: int) -> Term | None:
     """The Euler-Maclaurin sum of 1 / (x + k)^(order + 1); below -1/2, the derivatives of the reflection psi(1 - x) -
     psi(x) = pi cot(pi x), which are polynomials in the cotangent.
     """
@@ -181,7 +177,7 @@ def _polygamma(b: Lines, x: Term, *, order: int) -> Term | None:
     return pole.where(x.equals(-math.inf), value)
 
 
-def _turn(b: Lines, x: Term) -> tuple[Term, Term, Term]:
+def _turn(b: Formula, x: Term) -> tuple[Term, Term, Term]:
     """The distance to the nearest integer, and sine and cosine of pi times it."""
     off = x - b.apply(arithmetic.round, x)
     angle = off * math.pi
@@ -205,38 +201,3 @@ _FORMULAS: Final[dict[Primitive, Callable[..., Term | None]]] = {
     analytic.digamma: _digamma,
     analytic.polygamma: _polygamma,
 }
-
-
-def expanded(kernel: KernelIR, decompose: Callable[..., KernelIR | None]) -> KernelIR:
-    """Replace the lines of a kernel for which there is an expansion.
-
-    Args:
-        kernel: any kernel.
-        decompose: returns the expansion of an op with operands of some dtypes or literals, or None; as
-            `Renderer.decompose`.
-
-    Returns:
-        The kernel.
-    """
-    count = len(kernel.inputs)
-    lines: list[Literal | Apply] = []
-    place = list(range(count))
-    for line in kernel.lines:
-        made = None
-        if isinstance(line, Apply):
-            seen = [kernel.lines[i - count] if i >= count else None for i in line.args]
-            operands = [s if isinstance(s, Literal) else kernel.dtypes[i] for i, s in zip(line.args, seen, strict=True)]
-            made = decompose(line.op, *operands)
-            line = Apply(line.op, tuple([place[i] for i in line.args]))
-        if made is None:
-            lines.append(line)
-            place.append(count + len(lines) - 1)
-            continue
-        assert isinstance(line, Apply)
-        inner = list(line.args)
-        for step in made.lines:
-            lines.append(step if isinstance(step, Literal) else Apply(step.op, tuple([inner[i] for i in step.args])))
-            inner.append(count + len(lines) - 1)
-        place.append(inner[made.outputs[0]])
-    outputs = tuple([place[i] for i in kernel.outputs])
-    return kernel if tuple(lines) == kernel.lines else replace(kernel, lines=tuple(lines), outputs=outputs)

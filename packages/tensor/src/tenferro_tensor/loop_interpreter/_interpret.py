@@ -17,11 +17,10 @@ from tenferro_tensor._primitive import Op
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.checked import poison
-from tenferro_tensor.device_model._kernel_ir import Literal
+from tenferro_tensor.loop_interpreter._fortran import call_fortran, call_routine
 from tenferro_tensor.loop_ir._affine import INDEX, Affine
 from tenferro_tensor.loop_ir._arena import ArenaPlan
 from tenferro_tensor.loop_ir._errors import LoopIRError
-from tenferro_tensor.loop_ir._fortran import call_fortran, call_routine
 from tenferro_tensor.loop_ir._function import LoopFunction
 from tenferro_tensor.loop_ir._nodes import (
     Buffer,
@@ -30,6 +29,7 @@ from tenferro_tensor.loop_ir._nodes import (
     For,
     Foreign,
     Let,
+    Literal,
     Load,
     Position,
     Statement,
