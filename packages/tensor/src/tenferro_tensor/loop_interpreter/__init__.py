@@ -4,4 +4,7 @@ from tenferro_tensor.loop_interpreter._fortran import fortran_address
 from tenferro_tensor.loop_interpreter._interpret import interpret
 
 __all__ = ["fortran_address", "interpret"]
-__dir__ = __all__.copy
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
