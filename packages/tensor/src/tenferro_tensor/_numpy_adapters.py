@@ -261,6 +261,8 @@ def _sources(theirs: list[Any], ours: list[Any]) -> list[tuple[str, str, bool, A
     empty = inspect.Parameter.empty
     found = []
     for i, p in enumerate(ours):
+        if any(PARAMETERS.get(name) == p.name for name in own):
+            continue  # our second name of a parameter
         source = next((n for n in (p.name, PARAMETERS.get(p.name)) if n in names), None)
         if source is None and p.kind is p.KEYWORD_ONLY and theirs[-1].kind is p.VAR_KEYWORD:
             found.append((p.name, p.name, False, empty))

@@ -131,6 +131,16 @@ class Tensor(TensorBase, Array):
     def _raw(self) -> Any:
         return self._data
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis of the memory as it is now; a write may move the value."""
+        return self._data.strides  # type: ignore[no-any-return]
+
+    @property
+    def flags(self) -> Any:
+        """NumPy's flags of the memory as it is now. A write to the value does not depend on ``writeable``."""
+        return self._data.flags
+
     def _copied(self) -> Tensor:
         if self.spec.place.on_host:
             return Tensor.wrap(self._data.copy(), self.spec)

@@ -105,13 +105,14 @@ class TNOptimizer(_QuimbOptimizer):
     Args:
         tn: the network to optimize.
         loss_fn: the loss of the network, or a list of its terms.
+        more: further options of quimb's class by position: `norm_fn`, `loss_constants` and so on.
         jit_fn: compile the loss and its derivatives.
         options: options of quimb's class, except the choice of a library.
     """
 
-    def __init__(self, tn: Any, loss_fn: Any, *, jit_fn: bool = True, **options: Any) -> None:
+    def __init__(self, tn: Any, loss_fn: Any, *more: Any, jit_fn: bool = True, **options: Any) -> None:
         self._tensor_handler = TensorHandler(jit_fn)
-        super().__init__(tn, loss_fn, autodiff_backend="autograd", **options)  # type: ignore[call-arg]
+        super().__init__(tn, loss_fn, *more, autodiff_backend="autograd", **options)  # type: ignore[call-arg]
         self._autodiff_backend = "tenferro"
 
     @property
