@@ -31,6 +31,7 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "tile": lambda xp, a: xp.tile(a(V), reps=(2, 1)),
     "var": lambda xp, a: xp.var(a(M), ddof=2),
     "method var": lambda xp, a: a(M).var(axis=0, ddof=1),
+    "method copy": lambda xp, a: a(M).T.copy("K") + a(M).T.copy(order="F"),
     "method repeat": lambda xp, a: a(V).repeat(repeats=3),
     "fft": lambda xp, a: xp.fft.fft(a(V), 8, 0, "ortho"),
     "rfft": lambda xp, a: xp.fft.rfft(a(M), 3, 0),
@@ -144,8 +145,20 @@ def test_concrete_values_have_strides_and_flags_and_others_do_not() -> None:
     assert tr.asarray(1.0).strides == () and tr.zeros(0).flags.c_contiguous
     with pytest.raises(AttributeError, match="use nothing: layouts of memory are not part of a value"):
         tr.compile(lambda x: x.strides)(x)
+    assert x.flags.writeable and x.T.flags["F_CONTIGUOUS"] and x.T.flags["C"] is False and "owndata=" in repr(x.flags)
     # NumPy would take it before `__array__`, and then holds on to the value instead of the memory, which may move.
     assert not hasattr(x, "__array_interface__")
+
+
+def test_arrays_of_single_numbers_can_be_written_to() -> None:
+    for x in (
+        tr.asarray(np.float64(3.0)),
+        np.average(np.full(3, 3.0), weights=tr.ones(3)),
+        tr.from_dlpack(np.asarray(3.0)),
+    ):
+        y = np.asarray(x)
+        y *= 0.5
+        assert y == 1.5 and np.asarray(x, np.float32).dtype == np.float32
 
 
 def test_a_library_that_the_adapter_does_not_know_remains_usable(tmp_path: Any) -> None:

@@ -304,8 +304,10 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return functions.ravel(self).copy()
 
     @direct(copied)
-    def copy(self) -> Array:
-        """A copy in its own memory."""
+    def copy(self, order: str = "C") -> Array:
+        """A copy in its own memory; `order` is one of NumPy's, and has no effect: layouts are not part of a value."""
+        if order not in ("C", "F", "A", "K"):
+            raise ArgumentError(f"the order of a copy is 'C', 'F', 'A' or 'K', got {order!r}", order=repr(order))
         return functions.asarray(self, copy=True)
 
     def __copy__(self) -> Any:

@@ -1,7 +1,7 @@
 """quimb's `TNOptimizer`, with losses compiled by `tenferro_runtime.compile` and derivatives by `tenferro_ad`.
 
-quimb selects a library from a fixed list. The class here instead overrides the attribute ``handler``, the object that
-computes values and derivatives.
+Importing this module adds ``"tenferro"`` to the values of ``autodiff_backend`` that quimb's own class takes; the class
+here chooses it by default, and compiles the sum of several losses as one program.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class TensorHandler:
 
     Args:
         jit_fn: compile the loss and its derivatives.
+        device: device or its name, where the arrays to optimize are; by default main memory.
     """
 
-    def __init__(self, jit_fn: bool = True) -> None:
+    def __init__(self, jit_fn: bool = True, device: Any = None) -> None:
+        self._device = device
         self._prepared: Callable[..., Any] = compile if jit_fn else lambda f: f
 
     def to_variable(self, x: Any) -> Any:
@@ -48,7 +50,7 @@ class TensorHandler:
         Returns:
             A tensor with its shape and dtype.
         """
-        return asarray(np.asarray(x), copy=True)
+        return asarray(np.asarray(x), device=self._device, copy=True)
 
     to_constant = to_variable
 
@@ -97,6 +99,10 @@ class TensorHandler:
             The product, with the shape and dtype of each array.
         """
         return tree_map(np.asarray, self._hvp(primals, tangents))
+
+
+if not TYPE_CHECKING:
+    import_module("quimb.tensor.optimize")._BACKEND_HANDLERS["tenferro"] = TensorHandler
 
 
 class TNOptimizer(_QuimbOptimizer):

@@ -14,14 +14,19 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
-ADAPTED: Final = ("autoray", "einops")
-"""Libraries whose adapters have the same names."""
+from tenferro_runtime._namespace import family
+
+ADAPTED: Final = {"autoray": "", "einops": "", "quimb.tensor.optimize": "ad"}
+"""Modules of libraries, and the part of this one that has the adapter; it is named after the library."""
 
 
 def _register(name: str) -> None:
-    # A version of the library that the adapter does not know must remain usable without tensors.
+    # A version of the library that the adapter does not know must remain usable without tensors, and so must one whose
+    # adapter is not installed.
     with suppress(ImportError, AttributeError):
-        import_module(f"tenferro_runtime.adapters.{name}")
+        part = ADAPTED[name]
+        home = family(part).__name__ if part else "tenferro_runtime"
+        import_module(f"{home}.adapters.{name.partition('.')[0]}")
 
 
 class _Registering:
@@ -45,7 +50,7 @@ class _Waiting:
     """The finder."""
 
     def __init__(self) -> None:
-        self._names = dict.fromkeys(ADAPTED)
+        self._names = ADAPTED
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
