@@ -18,6 +18,7 @@ import tomllib
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from foreign_suites import OWN, SUITES, Suite
 
@@ -110,9 +111,15 @@ def _stand_in(suite: Suite, backend: str) -> str:
     return "numpy" if suite.name.startswith("scipy") and backend == OWN else backend
 
 
+def known(name: str) -> list[dict[str, Any]]:
+    """The known failures of a suite: their tests, as patterns, the reason, and whose fault it is."""
+    entries: list[dict[str, Any]] = tomllib.loads(KNOWN.read_text(encoding="utf-8")).get(name, [])
+    return entries
+
+
 def judged(suite: Suite, outcomes: Outcomes, whole: bool = True) -> list[str]:
     """What is wrong: failures that `known.toml` does not list, and entries of it that match none."""
-    entries = tomllib.loads(KNOWN.read_text(encoding="utf-8")).get(suite.name, [])
+    entries = known(suite.name)
     failed = [name for name, (outcome, _) in outcomes.items() if outcome == "failed"]
     patterns = {pattern: False for entry in entries for pattern in entry["tests"]}
     wrong = []

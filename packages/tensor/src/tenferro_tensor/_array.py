@@ -439,7 +439,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
             if isinstance(other, Dim):
                 size = Size(other).as_operand((self,))
                 return op(self, size) if x is self else op(size, self)
-            require_no_array(other)
+            require_no_array(other, op is MATMUL)
         except Exception as error:
             hide_frames(error)
             raise

@@ -16,6 +16,7 @@ import numpy as np
 
 from tenferro_tensor import functions
 from tenferro_tensor._array import Array
+from tenferro_tensor._foreign import require_no_array
 from tenferro_tensor._numpy_calls import UFUNCS
 from tenferro_tensor._numpy_differences import (
     ACCUMULATIONS,
@@ -58,7 +59,10 @@ def _namespace() -> Any:
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a ufunc, or one of its methods, with tensors among the operands."""
-    if any(not isinstance(x, _OPERANDS) and not hasattr(x, "__dim__") for x in inputs):
+    others = [x for x in inputs if not isinstance(x, _OPERANDS) and not hasattr(x, "__dim__")]
+    for x in others:
+        require_no_array(x)
+    if others:
         return NotImplemented  # an operand of another library, which may support tensors
     if method == "at":
         return _at(ufunc, *inputs)

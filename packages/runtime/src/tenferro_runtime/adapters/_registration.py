@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tenferro_runtime._namespace import family
 
-ADAPTED: Final = {"autoray": "", "einops": "", "quimb.tensor.optimize": "ad"}
+ADAPTED: Final = {"autoray": "", "einops": "", "numba": "", "quimb.tensor.optimize": "ad"}
 """Modules of libraries, and the part of this one that has the adapter; it is named after the library."""
 
 
