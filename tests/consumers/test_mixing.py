@@ -15,7 +15,7 @@ V = [1.0, 2.0, 3.0]
 OTHERS: dict[str, Callable[[], Any]] = {
     "number": lambda: 2.0,
     "NumPy": lambda: np.asarray(V),
-    "masked": lambda: np.ma.masked_array(V, [0, 1, 0]),
+    "masked": lambda: np.ma.masked_array(np.asarray(V), [False, True, False]),
     "list": lambda: V,
     "JAX": lambda: import_module("jax.numpy").asarray(V),
     "PyTorch": lambda: import_module("torch").asarray(V),

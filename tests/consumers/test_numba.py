@@ -90,7 +90,7 @@ def test_concrete_tensors_are_arguments() -> None:
     assert isinstance(found, np.ndarray)
     np.testing.assert_array_equal(found, recurrence(np.asarray(x[1]), 0.5))
 
-    @numba.njit  # type: ignore[untyped-decorator]
+    @numba.njit
     def fill(y: Any) -> Any:
         y[0, 0] = 7.0
         return y.shape, y.T[1].sum(), np.dot(y, y.T)[0, 0]
