@@ -129,7 +129,10 @@ tr.linalg.svd(x)
 loaded("decomposition")
 """
 
-WITH_THE_NAMESPACE = "_ _absent _namespace _native_forms trees trees._containers trees._functions trees._tree"
+WITH_THE_NAMESPACE = (
+    "_ _absent _namespace _native_forms adapters adapters._registration trees trees._containers trees._functions "
+    "trees._tree"
+)
 """Modules of tenferro_runtime that its import loads. Code that traces, compiles and runs programs comes with the first
 program, and so does control flow."""
 

@@ -82,3 +82,21 @@ def test_their_derivatives_are_those_that_they_are_given() -> None:
     eager = grad(loss, (0, 1))(tr.asarray(X), 0.5)
     for a, b in zip(eager, tr.compile(grad(loss, (0, 1)))(tr.asarray(X), 0.5), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b))
+
+
+def test_concrete_tensors_are_arguments() -> None:
+    x = tr.asarray(np.arange(12.0).reshape(3, 4))
+    found = recurrence(x[1], 0.5)
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, recurrence(np.asarray(x[1]), 0.5))
+
+    @numba.njit
+    def fill(y: Any) -> Any:
+        y[0, 0] = 7.0
+        return y.shape, y.T[1].sum(), np.dot(y, y.T)[0, 0]
+
+    wanted = np.arange(12.0).reshape(3, 4)
+    assert fill(x) == fill(wanted) and x[0, 0] == 7.0
+    assert fill(x.T) == fill(wanted.T)
+    with pytest.raises(numba.TypingError):
+        tr.compile(lambda x: recurrence(x, 0.5))(tr.ones(3))

@@ -13,6 +13,8 @@ jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 optax = pytest.importorskip("optax")
 
+from tenferro_runtime.adapters.optax import apply_updates, on_tensors  # noqa: E402 - which imports optax
+
 RNG = np.random.default_rng(8)
 X, Y = RNG.normal(size=(20, 3)), RNG.normal(size=20)
 START = {"weights": np.zeros(3), "layers": [np.float64(0.5), RNG.normal(size=(2, 2))]}
@@ -51,6 +53,24 @@ def test_the_steps_are_those_of_a_loss_in_jax(name: str) -> None:
         theirs = optax.apply_updates(theirs, updates)
     assert {type(leaf) for leaf in jax.tree.leaves(tensors)} == {tr.Tensor}
     for a, b in zip(jax.tree.leaves(tensors), jax.tree.leaves(theirs), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["adamw", "rmsprop"])
+def test_the_adapter_s_steps_are_those_of_optax(name: str) -> None:
+    plain, wrapped = getattr(optax, name)(0.05), on_tensors(getattr(optax, name)(0.05))
+    theirs, ours = jax.tree.map(jnp.asarray, START), jax.tree.map(tr.asarray, START)
+    state, slope = plain.init(theirs), tr.compile(grad(loss))
+    with jax.enable_x64(False):
+        our_state = wrapped.init(ours)
+        for _ in range(4):
+            updates, our_state = wrapped.update(slope(ours), our_state, ours)
+            ours = apply_updates(ours, updates)
+    for _ in range(4):
+        updates, state = plain.update(jax.grad(loss_of_jax)(theirs), state, theirs)
+        theirs = optax.apply_updates(theirs, updates)
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert type(a) is tr.Tensor
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10)
 
 

@@ -228,3 +228,15 @@ def test_optimizers_of_quimb_take_terms_and_products_with_the_hessian() -> None:
     by_hessian = TNOptimizer(qtn.MPS_rand_state(4, 2, seed=6), squared, optimizer="trust-ncg", progbar=False)
     by_hessian.optimize(60, hessp=True)
     assert by_hessian.loss == pytest.approx(-1.0, abs=1e-4)
+
+
+def test_quimb_s_own_class_takes_the_name() -> None:
+    def squared(psi: Any, shift: float) -> Any:
+        return (psi.H & psi).contract(all, optimize="greedy").real ** 2 + shift
+
+    optimizer = qtn.TNOptimizer(
+        qtn.MPS_rand_state(4, 2, seed=6), squared, lambda psi: psi, {"shift": 1.0}, autodiff_backend="tenferro",
+        progbar=False, device="cpu",
+    )  # fmt: skip
+    optimizer.optimize(3)
+    assert optimizer.loss < 2.0

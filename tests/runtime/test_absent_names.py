@@ -15,8 +15,9 @@ from tenferro_runtime import _absent, _namespace
 from tenferro_tensor import Array, _absent_attributes
 from tenferro_tensor_core.absent import AbsentNameError, nearest
 
-ABSENT = [name for name in _absent_attributes.INSTEAD if name not in ("backward", "grad", "zero_grad")]
-"""Attributes that no kind of value has; variables have the three others."""
+PRESENT = {"backward", "flags", "grad", "strides", "zero_grad"}
+ABSENT = [name for name in _absent_attributes.INSTEAD if name not in PRESENT]
+"""Attributes that no kind of value has; variables or concrete values have the others."""
 
 
 @pytest.mark.parametrize(
@@ -105,8 +106,8 @@ def test_of_values():
     for x in (tr.zeros(3), variable(tr.zeros(3))):
         with pytest.raises(AttributeError, match=r"has no attribute 'unsqueeze'; write tr.expand_dims\(x, axis=axis\)"):
             x.unsqueeze  # type: ignore[attr-defined]
-        with pytest.raises(AttributeError, match="has no attribute 'strides'; use nothing: layouts of memory"):
-            x.strides  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError, match="has no attribute 'contiguous'; use nothing: layouts of memory"):
+            x.contiguous  # type: ignore[attr-defined]
         assert [n for n in ABSENT if hasattr(x, n) or n in dir(x)] == []
         assert "mean" in dir(x)
     assert hasattr(variable(tr.zeros(3)), "backward")

@@ -27,6 +27,7 @@ from tenferro_tensor import (
     tensor,
 )
 from tenferro_tensor import _primitive as primitives_module
+from tenferro_tensor._foreign import class_of
 from tenferro_tensor._primitive import primitive, primitives
 from tenferro_tensor_core import ArgumentError, DTypeError, PlacementError, ShapeError, dim, float32, float64
 
@@ -193,10 +194,11 @@ def test_arrays_and_numbers_are_operands() -> None:
 def test_other_things_are_not_operands(thing: Any, position: int) -> None:
     args = [tensor(1.0), tensor(1.0)]
     args[position] = thing
-    text = f"add: operand {position} is a {type(thing).__name__}, neither a tensor, a NumPy array nor a number; make"
+    name = class_of(thing)
+    text = f"add: operand {position} is a {name}, neither a tensor, a NumPy array nor a number; make"
     with pytest.raises(ArgumentError, match=text):
         catalog.add(*args)
-    with pytest.raises(ArgumentError, match=f"neg: operand 0 is a {type(thing).__name__}"):
+    with pytest.raises(ArgumentError, match=f"neg: operand 0 is a {name}"):
         catalog.neg(thing)
 
 

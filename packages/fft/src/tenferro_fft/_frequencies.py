@@ -17,7 +17,7 @@ from tenferro_tensor_core.tracebacks import boundary
 
 
 @boundary
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
     """Frequencies of `fft`: ``[0, 1, ..., -2, -1] / (d n)``, in cycles per unit of the sample spacing.
 
     Args:
@@ -47,7 +47,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Compu
 
 
 @boundary
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | ComputeDevice | None = None) -> Array:
     """Frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``, in cycles per unit of the sample spacing.
 
     Args:
@@ -78,7 +78,7 @@ def _open(at: Any, points: Dim, d: Any, dtype: Any) -> Any:
 
 
 @boundary
-def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
     """Move the zero frequency to the middle.
 
     Args:
@@ -101,7 +101,7 @@ def fftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
 
 
 @boundary
-def ifftshift(x: Any, /, *, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
     """Inverse of `fftshift`: move the zero frequency from the middle to the front.
 
     Args:

@@ -13,9 +13,7 @@ LAST_TWO: Final = (-2, -1)
 
 
 @boundary
-def fft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
-) -> Array:
+def fft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform over two axes, by default the last two.
 
     Args:
@@ -42,9 +40,7 @@ def fft2(
 
 
 @boundary
-def ifft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
-) -> Array:
+def ifft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward") -> Array:
     """Inverse of `fft2`.
 
     Args:
@@ -67,9 +63,7 @@ def ifft2(
 
 
 @boundary
-def rfft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
-) -> Array:
+def rfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward") -> Array:
     """Fourier transform of a real array over two axes; along the second one only the first half is computed.
 
     Args:
@@ -96,9 +90,7 @@ def rfft2(
 
 
 @boundary
-def irfft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
-) -> Array:
+def irfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward") -> Array:
     """Inverse of `rfft2`: the real array of a half spectrum.
 
     Args:
@@ -122,7 +114,7 @@ def irfft2(
 
 @boundary
 def hfftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Real spectrum of a Hermitian-symmetric array whose first half along the last of the axes is `x`.
 
@@ -150,7 +142,7 @@ def hfftn(
 
 @boundary
 def ihfftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Inverse of `hfftn`: the first half of the array whose spectrum is the real array `x`.
 
@@ -175,9 +167,7 @@ def ihfftn(
 
 
 @boundary
-def hfft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
-) -> Array:
+def hfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward") -> Array:
     """`hfftn` over two axes, by default the last two.
 
     Args:
@@ -200,9 +190,7 @@ def hfft2(
 
 
 @boundary
-def ihfft2(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward"
-) -> Array:
+def ihfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = LAST_TWO, norm: Norm = "backward") -> Array:
     """`ihfftn` over two axes, by default the last two.
 
     Args:

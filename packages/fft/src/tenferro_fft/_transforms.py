@@ -30,7 +30,7 @@ Norm = Literal["backward", "ortho", "forward"]
 
 
 @boundary
-def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform ``X[k] = sum_j x[j] exp(-2 pi i j k / n)`` along one axis.
 
     Args:
@@ -58,7 +58,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 
 @boundary
-def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `fft`: ``x[j] = sum_k X[k] exp(2 pi i j k / n) / n``.
 
     Args:
@@ -83,7 +83,7 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 @boundary
 def fftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Discrete Fourier transform over several axes.
 
@@ -112,7 +112,7 @@ def fftn(
 
 @boundary
 def ifftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Inverse of `fftn`.
 
@@ -136,7 +136,7 @@ def ifftn(
 
 
 @boundary
-def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """First half, ``n // 2 + 1`` coefficients, of the Fourier transform of a real signal; symmetry determines the rest.
 
     Args:
@@ -165,7 +165,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 
 @boundary
-def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `rfft`: the real signal of a half spectrum.
 
     Args:
@@ -190,7 +190,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 @boundary
 def rfftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Fourier transform of a real array over several axes; along the last of them only the first half is computed.
 
@@ -227,7 +227,7 @@ def rfftn(
 
 @boundary
 def irfftn(
-    x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Array:
     """Inverse of `rfftn`: the real array of a half spectrum.
 
@@ -256,7 +256,7 @@ def irfftn(
 
 
 @boundary
-def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Real spectrum of a Hermitian-symmetric signal whose first half is `x`.
 
     Args:
@@ -283,7 +283,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 
 @boundary
-def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of `hfft`: the first half of the signal whose spectrum is the real array `x`.
 
     Args:

@@ -11,20 +11,23 @@ from tenferro_linalg._svd import svdvals
 from tenferro_runtime.extension import ArgumentError, AxisError, ShapeError
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import concatenate, convert, gt, reduce_max, reduce_sum, reshape, slice_
-from tenferro_tensor.functions import matmul
+from tenferro_tensor.functions import matmul, moveaxis
 from tenferro_tensor.operands import number
 from tenferro_tensor_core import ask, dim_max, finfo, int64
 from tenferro_tensor_core.tracebacks import boundary
 
 
 @boundary
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int = -1) -> Array:
     """Cross product of 3-vectors along an axis; the other axes broadcast.
 
     Args:
-        x1: array with extent 3 along `axis`.
-        x2: array with extent 3 along `axis`.
-        axis: the axis of the vectors, counted along the broadcast shape.
+        x1: array with extent 3 along an axis, by default the last.
+        x2: array with extent 3 along an axis, by default the last.
+        axisa: the axis of the vectors of `x1`.
+        axisb: the axis of the vectors of `x2`.
+        axisc: the axis of the vectors of the result.
+        axis: the axis of all three, counted along the broadcast shape; another one than -1 precedes the three.
 
     Returns:
         Array of the broadcast shape and the promoted dtype.
@@ -37,6 +40,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     Tensor([0., 0., 1.])
     """
     x1, x2 = value(x1), value(x2)
+    if axis == -1 and not axisa == axisb == axisc == -1:
+        given = {"axisa": axisa, "axisb": axisb, "axisc": axisc}
+        first, second, out = [integer("cross", name, at) for name, at in given.items()]
+        return moveaxis(cross(moveaxis(x1, first, -1), moveaxis(x2, second, -1)), -1, out)
     shape = broadcast_shapes(x1.spec.shape, x2.spec.shape)
     axis = integer("cross", "axis", axis)
     if not -min(x1.ndim, x2.ndim) <= axis < len(shape):
@@ -65,7 +72,7 @@ def _entry(x: Any, axis: int, i: int) -> Any:
 
 
 @boundary
-def matrix_power(x: Any, n: int, /) -> Array:
+def matrix_power(x: Any, /, n: int) -> Array:
     """Integer power of square matrices, by repeated squaring; for negative `n`, of the inverse.
 
     Args:

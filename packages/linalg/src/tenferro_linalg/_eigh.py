@@ -56,7 +56,8 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) ->
 
     Args:
         x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part is decomposed.
-        b: Hermitian positive definite matrices (..., n, n) of the generalised problem; batch axes broadcast.
+        b: Hermitian positive definite matrices (..., n, n) of the generalised problem; batch axes broadcast. A string
+            is `UPLO`.
         type: the generalised problem: 1 for ``A V = B V diag(w)``, 2 for ``A B V = V diag(w)``, 3 for
             ``B A V = V diag(w)``.
         UPLO: ``"L"`` or ``"U"`` reads only that triangle of `x`.
@@ -76,6 +77,7 @@ def eigh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None) ->
     >>> eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues
     Tensor([1., 3.])
     """
+    b, UPLO = (None, b) if isinstance(b, str) else (b, UPLO)  # NumPy's place of the triangle
     x = x if UPLO is None else _of_triangle("eigh", x, UPLO)
     if b is not None:
         pencil = hermitian_pencil("eigh", x, b, type)
@@ -93,7 +95,7 @@ def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None
 
     Args:
         x: Hermitian matrices (..., n, n); of other matrices, the Hermitian part is decomposed.
-        b: Hermitian positive definite matrices of the generalised problem, as for `eigh`.
+        b: Hermitian positive definite matrices of the generalised problem, as for `eigh`. A string is `UPLO`.
         type: the generalised problem, as for `eigh`.
         UPLO: ``"L"`` or ``"U"`` reads only that triangle of `x`.
 
@@ -107,6 +109,7 @@ def eigvalsh(x: Any, b: Any = None, /, *, type: int = 1, UPLO: str | None = None
     >>> eigvalsh([[2.0, 1.0], [1.0, 2.0]])
     Tensor([1., 3.])
     """
+    b, UPLO = (None, b) if isinstance(b, str) else (b, UPLO)
     x = x if UPLO is None else _of_triangle("eigvalsh", x, UPLO)
     x = matrices("eigvalsh", x, square=True) if b is None else hermitian_pencil("eigvalsh", x, b, type).matrix
     # A differentiated call keeps the vectors for its derivative.

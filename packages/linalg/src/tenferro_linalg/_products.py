@@ -99,7 +99,7 @@ def _brackets(sizes: list[int]) -> dict[tuple[int, int], int]:
 
 
 @boundary
-def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Array:
+def tensorsolve(a: Any, /, b: Any, axes: Sequence[int] | None = None) -> Array:
     """Solve ``tensordot(A, X, X.ndim) == B`` for the tensor X.
 
     Args:

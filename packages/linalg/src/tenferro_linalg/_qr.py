@@ -57,7 +57,7 @@ class QRResult(NamedTuple):
 
 
 @boundary
-def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     """QR decomposition ``A = Q @ R`` with orthonormal columns in Q and upper triangular R.
 
     Differentiable in every shape and mode at full rank. Where a column depends on earlier ones, the factors that

@@ -14,7 +14,7 @@ affect only the first quotient, zero values only the others. With ``full_matrice
 triplets, which includes the term that couples kept and discarded vectors (cf. arXiv 2311.11894).
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from tenferro_linalg._algebra import (
     adjoint,
@@ -55,8 +55,12 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
+@overload
+def svd(x: Any, /, full_matrices: bool = True, compute_uv: Literal[True] = True) -> SVDResult: ...
+@overload
+def svd(x: Any, /, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Array: ...
 @boundary
-def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> SVDResult | Array:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
 
     Differentiable where the loss does not depend on phases, nor on the choice of vectors of equal or zero singular
@@ -69,6 +73,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         x: matrices (..., m, n), real or complex.
         full_matrices: complete U and Vh to square matrices, as NumPy and the standard do. The thin form, ``False``, is
             cheaper and sufficient for most losses.
+        compute_uv: False for the values alone, which are those of `svdvals`.
 
     Returns:
         U (..., m, m) and Vh (..., n, n) of the dtype of `x`, in the thin form U (..., m, k) and Vh (..., k, n) with
@@ -85,6 +90,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     >>> svd([[3.0, 0.0], [0.0, 4.0]]).S
     Tensor([4., 3.])
     """
+    if not compute_uv:
+        return svdvals(x)
     x = matrices("svd", x)
     return SVDResult(*svd_(x, full=bool(full_matrices), basis=basis(x), cut=None))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import (
     complexfloating,
+    dtype,
     euler_gamma,
     floating,
     generic,
@@ -22,6 +23,7 @@ from tenferro_runtime._namespace import ARRAY_API_VERSION as __array_api_version
 from tenferro_runtime._namespace import MissingFamilyError, __array_namespace_info__, e, inf, nan, newaxis, pi
 from tenferro_runtime._native_forms import PROVIDERS as _PROVIDERS
 from tenferro_runtime._native_forms import NativeForms as _NativeForms
+from tenferro_runtime.adapters._registration import wait_for_libraries as _wait_for_libraries
 from tenferro_runtime.trees._containers import register_dataclass, register_node
 from tenferro_runtime.trees._functions import (
     TreePath,
@@ -235,6 +237,7 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
+    "c_",
     "can_cast",
     "cast",
     "cbrt",
@@ -292,6 +295,7 @@ __all__ = [
     "dot",
     "dsplit",
     "dstack",
+    "dtype",
     "dynamic_slice",
     "dynamic_update_slice",
     "e",
@@ -489,6 +493,7 @@ __all__ = [
     "put_along_axis",
     "putmask",
     "quantile",
+    "r_",
     "rad2deg",
     "radians",
     "random",
@@ -513,6 +518,7 @@ __all__ = [
     "roots",
     "rot90",
     "round",
+    "row_stack",
     "rsqrt",
     "scan",
     "searchsorted",
@@ -637,9 +643,7 @@ def _make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, 
 _PROVIDERS.append(_whole)
 Expansion.make_kernel = staticmethod(_make_kernel)
 
-if "einops" in sys.modules:
-    from tenferro_runtime.adapters import einops as _einops  # noqa: F401 - registers
-
+_wait_for_libraries()
 
 _DEFERRED = {
     "batching._vmap": "vmap",

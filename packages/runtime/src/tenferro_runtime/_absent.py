@@ -120,7 +120,6 @@ INSTEAD: Final = {
     "msort": "tr.sort(x, axis=0)",
     "product": "tr.prod",
     "round_": "tr.round",
-    "row_stack": "tr.vstack",
     "sometrue": "tr.any",
     "trapz": "tr.trapezoid",
     # Memory layouts, which values do not have.

@@ -8,7 +8,6 @@ installed.
 from __future__ import annotations
 
 import math
-import sys
 from importlib import import_module
 from typing import Any, Final
 
@@ -72,6 +71,22 @@ FORWARDED: Final = {
 """Names that other distributions provide, all of tenferro_ad among them, and the entry points of their modules."""
 
 
+class Devices(tuple[ComputeDevice, ...]):
+    """A tuple, as the standard says, that also adds to lists, as NumPy's list of devices does.
+
+    >>> tr.__array_namespace_info__().devices() + [None]
+    [ComputeDevice('cpu:0'), None]
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other] if isinstance(other, list) else super().__add__(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+
 class ArrayNamespaceInfo:
     """The result of ``__array_namespace_info__()``: capabilities, devices and dtypes.
 
@@ -91,7 +106,7 @@ class ArrayNamespaceInfo:
         """The dtypes of Python numbers and indices when they become arrays."""
         return {"real floating": float64, "complex floating": complex128, "integral": int64, "indexing": int64}
 
-    def devices(self) -> tuple[ComputeDevice, ...]:
+    def devices(self) -> Devices:
         """The devices that are available now."""
         found: list[ComputeDevice] = []
         for name in sorted({*available_backends(), *[backend.name for backend in made()]}):
@@ -99,7 +114,7 @@ class ArrayNamespaceInfo:
                 found.extend(get_backend(name).devices())
             except (BackendUnavailableError, RegistryError):
                 continue  # installed, but it does not load, or its device or driver is missing
-        return tuple(found)
+        return Devices(found)
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The dtypes of a kind of the standard by name; all dtypes by default."""
@@ -183,9 +198,6 @@ def export(name: str) -> Any:
         return found
     if name in FAMILIES:
         found = _families[name] = _families.get(name) or family(name)
-        if "autoray" in sys.modules:  # it looks up functions here before it calls them
-            import_module("tenferro_runtime.adapters.autoray")
-            setattr(Array.namespace, name, found)
         return found
     if name in PARTS or name in MODULES:
         with importing():

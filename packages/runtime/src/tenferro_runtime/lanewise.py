@@ -57,7 +57,7 @@ def apply_along_axis(function: Callable[..., Any], axis: int, x: Any, /, *args: 
     return moveaxis(out, tuple(range(n, n + k)), tuple(range(axis, axis + k))) if k else out
 
 
-def apply_over_axes(function: Callable[[Any, int], Any], x: Any, axes: int | Sequence[int], /) -> Array:
+def apply_over_axes(function: Callable[[Any, int], Any], x: Any, /, axes: int | Sequence[int]) -> Array:
     """Apply a function of an array and an axis, such as a sum, over several axes in turn.
 
     Args:

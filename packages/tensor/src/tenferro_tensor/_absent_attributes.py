@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 from tenferro_tensor_core.absent import AbsentNameError, advice_for
 
 _LAYOUT: Final = "nothing: layouts of memory are not part of a value"
+_MEMORY: Final = f"{_LAYOUT}, and only concrete values have memory"
 _UPDATE: Final = "x[key] = values"
 
 INSTEAD: Final = {
@@ -19,7 +20,7 @@ INSTEAD: Final = {
     "ctypes": "x.numpy().ctypes",
     "dump": "np.save(file, x.numpy())",
     "dumps": "pickle.dumps(x)",
-    "flags": _LAYOUT,
+    "flags": _MEMORY,
     "flat": "tr.ravel(x)",
     "itemset": _UPDATE,
     "newbyteorder": _LAYOUT,
@@ -27,7 +28,7 @@ INSTEAD: Final = {
     "resize": "tr.reshape(x, shape), or tr.pad for more elements",
     "setfield": _UPDATE,
     "setflags": _LAYOUT,
-    "strides": _LAYOUT,
+    "strides": _MEMORY,
     "tobytes": "x.numpy().tobytes()",
     "tofile": "x.numpy().tofile(file)",
     # PyTorch and JAX

@@ -134,6 +134,10 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         @property
         def data(self) -> Any: ...
         @property
+        def strides(self) -> tuple[int, ...]: ...
+        @property
+        def flags(self) -> Any: ...
+        @property
         def grad(self) -> Array | Any: ...
         @grad.setter
         def grad(self, value: Any) -> None: ...
@@ -300,8 +304,10 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
         return functions.ravel(self).copy()
 
     @direct(copied)
-    def copy(self) -> Array:
-        """A copy in its own memory."""
+    def copy(self, order: str = "C") -> Array:
+        """A copy in its own memory; `order` is one of NumPy's, and has no effect: layouts are not part of a value."""
+        if order not in ("C", "F", "A", "K"):
+            raise ArgumentError(f"the order of a copy is 'C', 'F', 'A' or 'K', got {order!r}", order=repr(order))
         return functions.asarray(self, copy=True)
 
     def __copy__(self) -> Any:
@@ -433,7 +439,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
             if isinstance(other, Dim):
                 size = Size(other).as_operand((self,))
                 return op(self, size) if x is self else op(size, self)
-            require_no_array(other)
+            require_no_array(other, op is MATMUL)
         except Exception as error:
             hide_frames(error)
             raise

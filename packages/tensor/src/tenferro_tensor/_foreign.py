@@ -10,14 +10,40 @@ _LIBRARIES: Final = frozenset({"cupy", "jax", "jaxlib", "mlx", "tensorflow", "to
 """Packages whose arrays operate on their own kind only; others may support tensors."""
 
 
-def require_no_array(x: Any) -> None:
+def class_of(x: Any) -> str:
+    """The class of an object for messages, with the library that defines it: ``torch.Tensor``, ``list``.
+
+    Args:
+        x: any object.
+
+    Returns:
+        The name.
+
+    >>> class_of([]), class_of(np.ones(1))
+    ('list', 'numpy.ndarray')
+    """
+    cls = type(x)
+    library = cls.__module__.partition(".")[0]
+    return cls.__name__ if library == "builtins" else f"{library}.{cls.__name__}"
+
+
+def require_no_array(x: Any, products: bool = False) -> None:
     """Refuse an array of another library, or a sequence, as the operand of an operator.
+
+    Args:
+        x: the operand.
+        products: whether a sparse array is fine, since SciPy multiplies it with the elements of a tensor.
 
     Raises:
         ForeignFunctionError: it is one; the text says how to make it a tensor.
     """
     cls = type(x)
     library = cls.__module__.partition(".")[0]
+    if cls.__module__.startswith("scipy.sparse") and not products:
+        raise ForeignFunctionError(
+            f"a sparse array of SciPy ({cls.__name__}) and a tensor are operands of one operator; write "
+            "tr.linalg.sparse_array(...) for a sparse array of tensors, or tr.asarray(s.toarray())"
+        )
     if library in _LIBRARIES and hasattr(x, "__dlpack__"):
         raise ForeignFunctionError(
             f"a {library} array ({cls.__name__}) and a tensor are operands of one operator: nothing is converted "

@@ -16,6 +16,7 @@ import numpy as np
 
 from tenferro_tensor import functions
 from tenferro_tensor._array import Array
+from tenferro_tensor._foreign import require_no_array
 from tenferro_tensor._numpy_calls import UFUNCS
 from tenferro_tensor._numpy_differences import (
     ACCUMULATIONS,
@@ -58,7 +59,10 @@ def _namespace() -> Any:
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a ufunc, or one of its methods, with tensors among the operands."""
-    if any(not isinstance(x, _OPERANDS) and not hasattr(x, "__dim__") for x in inputs):
+    others = [x for x in inputs if not isinstance(x, _OPERANDS) and not hasattr(x, "__dim__")]
+    for x in others:
+        require_no_array(x)
+    if others:
         return NotImplemented  # an operand of another library, which may support tensors
     if method == "at":
         return _at(ufunc, *inputs)
@@ -261,6 +265,8 @@ def _sources(theirs: list[Any], ours: list[Any]) -> list[tuple[str, str, bool, A
     empty = inspect.Parameter.empty
     found = []
     for i, p in enumerate(ours):
+        if any(PARAMETERS.get(name) == p.name for name in own):
+            continue  # our second name of a parameter
         source = next((n for n in (p.name, PARAMETERS.get(p.name)) if n in names), None)
         if source is None and p.kind is p.KEYWORD_ONLY and theirs[-1].kind is p.VAR_KEYWORD:
             found.append((p.name, p.name, False, empty))

@@ -32,7 +32,7 @@ class NumpyMethods:
     compress: Final = functions.compress
     searchsorted: Final = functions.searchsorted
 
-    def argpartition(self, kth: Any, /, axis: int | None = -1) -> Array:
+    def argpartition(self, kth: Any, axis: int | None = -1) -> Array:
         """Indices that partition the elements along an axis; see the function `argpartition`."""
         return functions.argpartition(self, kth, axis)
 

@@ -89,10 +89,13 @@ class MemorySpace(_Named):
 class ComputeDevice(_Named):
     """A device that runs work: ``cpu:<pool>``, ``cuda:<i>``, ``rocm:<i>``, ``xla:<platform>:<i>``.
 
-    Its kind, ``cpu`` or ``xla:cpu``, names the backend.
+    Its kind, ``cpu`` or ``xla:cpu``, names the backend. The first CPU pool equals ``"cpu"``, the device of NumPy's
+    arrays, since libraries of the Array API compare the devices of their arguments.
 
     >>> ComputeDevice("cpu")
     ComputeDevice('cpu:0')
+    >>> ComputeDevice("cpu") == np.ones(2).device
+    True
     >>> ComputeDevice("cpu:0").memory_space
     MemorySpace('host')
     """
@@ -105,6 +108,12 @@ class ComputeDevice(_Named):
     def _require(cls, kind: str, index: int) -> None:
         if kind == "host":
             raise ArgumentError("'host' is a memory and runs nothing; its compute devices are 'cpu:<pool>'", value=kind)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (other.__class__ is str and other == "cpu" and str(self) == "cpu:0")
+
+    def __hash__(self) -> int:
+        return hash("cpu" if str(self) == "cpu:0" else str(self))
 
     @property
     def memory_space(self) -> MemorySpace:

@@ -23,6 +23,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
+from tenferro_tensor._foreign import class_of
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
 from tenferro_tensor.calls import SCALARS, OpBase, state
@@ -415,7 +416,7 @@ def _adopted(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
             adopted.append(Primitive.adopt(a))
         else:
             raise ArgumentError(
-                f"{op.primitive.name}: operand {i} is a {type(a).__name__}, "
+                f"{op.primitive.name}: operand {i} is a {class_of(a)}, "
                 "neither a tensor, a NumPy array nor a number; "
                 "make it one with asarray()",
                 primitive=op.primitive.name,

@@ -9,6 +9,7 @@ import numpy as np
 from tenferro_tensor import catalog, transfers
 from tenferro_tensor._array import Array
 from tenferro_tensor._known import Interval, LinearForm
+from tenferro_tensor._memory_flags import MemoryFlags
 from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
@@ -107,8 +108,10 @@ class Tensor(TensorBase, Array):
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if self.spec.place is not HOST or self._data.__class__ is not np.ndarray:
+        if self.spec.place is not HOST:
             return super().__array__(dtype, copy)
+        if self._data.__class__ is not np.ndarray:
+            return np.array(self._data, dtype=dtype)  # NumPy's scalars do not share their memory
         if copy or (dtype is not None and np.dtype(dtype) != self.spec.dtype):
             return np.array(read_only(self._data), dtype=dtype, copy=copy)
         return self._shared(copy)
@@ -130,6 +133,16 @@ class Tensor(TensorBase, Array):
 
     def _raw(self) -> Any:
         return self._data
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis of the memory as it is now; a write may move the value."""
+        return self._data.strides  # type: ignore[no-any-return]
+
+    @property
+    def flags(self) -> MemoryFlags:
+        """The layout of the memory as it is now, under the names of NumPy's flags."""
+        return MemoryFlags(self._data)
 
     def _copied(self) -> Tensor:
         if self.spec.place.on_host:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from tenferro_tensor import catalog
+from tenferro_tensor._foreign import class_of
 from tenferro_tensor._known import LinearForm
 from tenferro_tensor._place import HOST, Place
 from tenferro_tensor._primitive import Primitive
@@ -70,7 +71,7 @@ def value(x: Any) -> Array:
     if hasattr(x, "__dim__"):
         return x.value()
     raise ArgumentError(
-        f"a {type(x).__name__} is neither a tensor, a NumPy array nor a number; make it one with asarray()",
+        f"a {class_of(x)} is neither a tensor, a NumPy array nor a number; make it one with asarray()",
         given=type(x).__name__,
     )
 

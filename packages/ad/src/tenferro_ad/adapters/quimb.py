@@ -1,7 +1,7 @@
 """quimb's `TNOptimizer`, with losses compiled by `tenferro_runtime.compile` and derivatives by `tenferro_ad`.
 
-quimb selects a library from a fixed list. The class here instead overrides the attribute ``handler``, the object that
-computes values and derivatives.
+Importing this module adds ``"tenferro"`` to the values of ``autodiff_backend`` that quimb's own class takes; the class
+here chooses it by default, and compiles the sum of several losses as one program.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class TensorHandler:
 
     Args:
         jit_fn: compile the loss and its derivatives.
+        device: device or its name, where the arrays to optimize are; by default main memory.
     """
 
-    def __init__(self, jit_fn: bool = True) -> None:
+    def __init__(self, jit_fn: bool = True, device: Any = None) -> None:
+        self._device = device
         self._prepared: Callable[..., Any] = compile if jit_fn else lambda f: f
 
     def to_variable(self, x: Any) -> Any:
@@ -48,7 +50,7 @@ class TensorHandler:
         Returns:
             A tensor with its shape and dtype.
         """
-        return asarray(np.asarray(x), copy=True)
+        return asarray(np.asarray(x), device=self._device, copy=True)
 
     to_constant = to_variable
 
@@ -99,19 +101,24 @@ class TensorHandler:
         return tree_map(np.asarray, self._hvp(primals, tangents))
 
 
+if not TYPE_CHECKING:
+    import_module("quimb.tensor.optimize")._BACKEND_HANDLERS["tenferro"] = TensorHandler
+
+
 class TNOptimizer(_QuimbOptimizer):
     """quimb's optimizer of tensor networks, with tenferro's derivatives.
 
     Args:
         tn: the network to optimize.
         loss_fn: the loss of the network, or a list of its terms.
+        more: further options of quimb's class by position: `norm_fn`, `loss_constants` and so on.
         jit_fn: compile the loss and its derivatives.
         options: options of quimb's class, except the choice of a library.
     """
 
-    def __init__(self, tn: Any, loss_fn: Any, *, jit_fn: bool = True, **options: Any) -> None:
+    def __init__(self, tn: Any, loss_fn: Any, *more: Any, jit_fn: bool = True, **options: Any) -> None:
         self._tensor_handler = TensorHandler(jit_fn)
-        super().__init__(tn, loss_fn, autodiff_backend="autograd", **options)  # type: ignore[call-arg]
+        super().__init__(tn, loss_fn, *more, autodiff_backend="autograd", **options)  # type: ignore[call-arg]
         self._autodiff_backend = "tenferro"
 
     @property

@@ -44,7 +44,7 @@ class LstsqResult(NamedTuple):
 
 
 @boundary
-def lstsq(a: Any, b: Any, /, rcond: float | Any | None = None) -> LstsqResult:
+def lstsq(a: Any, /, b: Any, rcond: float | Any | None = None) -> LstsqResult:
     """Least-squares solution: the shortest X that minimises the norm of ``A @ X - B``, for any shape and rank.
 
     Args:

@@ -44,6 +44,7 @@ if typing.TYPE_CHECKING:
     from tenferro_tensor.functions.histograms import *
     from tenferro_tensor.functions.index_grids import *
     from tenferro_tensor.functions.interpolation import *
+    from tenferro_tensor.functions.joining_keys import *
     from tenferro_tensor.functions.nan_reductions import *
     from tenferro_tensor.functions.numpy_forms import *
     from tenferro_tensor.functions.ordering import *
@@ -77,6 +78,7 @@ LATER: typing.Final = {
         "triu_indices_from"
     ),
     "interpolation": "interp",
+    "joining_keys": "c_ r_",
     "nan_reductions": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "numpy_forms": "array cumprod cumsum dot identity inner matvec sort_complex transpose vdot vecmat",
     "ordering": "argpartition lexsort partition top_k",
@@ -94,7 +96,7 @@ LATER: typing.Final = {
     "signals": "convolve correlate",
     "spellings": (
         "absolute amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh around bitwise_not "
-        "concatenate conjugate degrees fix invert left_shift mod power radians right_shift true_divide"
+        "concatenate conjugate degrees fix invert left_shift mod power radians right_shift row_stack true_divide"
     ),
     "stacking": "array_split block column_stack dsplit dstack hsplit hstack vsplit vstack",
     "tapers": "bartlett blackman hamming hanning kaiser",

@@ -65,7 +65,7 @@ def is_basic(key: Any) -> bool:
 
 def _is_single(part: Any) -> bool:
     """Whether a part of a key is a single integer that is neither a mask nor one of several."""
-    if isinstance(part, (list, tuple, np.ndarray, bool, np.bool_)):
+    if isinstance(part, (list, tuple, range, np.ndarray, bool, np.bool_)):
         return False
     return not hasattr(part, "spec") or (not part.spec.ndim and part.spec.dtype.kind != "b")
 

@@ -24,13 +24,13 @@ def _are_indices(given: Any) -> bool:
     return given.__class__ is int or (given.__class__ is list and set(map(type, given)) == {int})
 
 
-def take(x: Raw, indices: Any, /, axis: int | None = None) -> Raw:
+def take(x: Raw, /, indices: Any, axis: int | None = None) -> Raw:
     if (axis is None and x.ndim != 1) or not _are_indices(indices):
         return None
     return x.take(indices, axis)
 
 
-def take_along_axis(x: Raw, indices: Raw, /, axis: int = -1) -> Raw:
+def take_along_axis(x: Raw, /, indices: Raw, axis: int = -1) -> Raw:
     return np.take_along_axis(x, indices, axis) if indices.dtype.kind in "iu" else None
 
 
@@ -57,7 +57,7 @@ def unstack(x: Raw, /, axis: int = 0) -> Any:
     return tuple([x[*before, i] for i in range(x.shape[axis])])
 
 
-def repeat(x: Raw, repeats: Any, /, axis: int | None = None) -> Raw:
+def repeat(x: Raw, /, repeats: Any, axis: int | None = None) -> Raw:
     if axis is not None and not x.ndim:
         return None  # NumPy treats a number as a vector
     if repeats.__class__ is int:
@@ -66,7 +66,7 @@ def repeat(x: Raw, repeats: Any, /, axis: int | None = None) -> Raw:
     return x.repeat(repeats, axis) if counts and x.size else None  # NumPy does not check the counts of an empty array
 
 
-def split(x: Raw, indices_or_sections: Any, /, axis: int = 0) -> Any:
+def split(x: Raw, /, indices_or_sections: Any, axis: int = 0) -> Any:
     parts = indices_or_sections
     if parts.__class__ is not int or parts < 1 or axis.__class__ is not int or not -x.ndim <= axis < x.ndim:
         return None
@@ -77,8 +77,8 @@ def split(x: Raw, indices_or_sections: Any, /, axis: int = 0) -> Any:
     return [x[*before, i * each : (i + 1) * each] for i in range(parts)]
 
 
-def tile(x: Raw, repetitions: Any, /) -> Raw:
-    reps = repetitions if repetitions.__class__ is tuple else (repetitions,)
+def tile(x: Raw, /, reps: Any) -> Raw:
+    reps = reps if reps.__class__ is tuple else (reps,)
     n = max(len(reps), x.ndim)
     reps = (1,) * (n - len(reps)) + reps
     shape = (1,) * (n - x.ndim) + x.shape
@@ -139,7 +139,7 @@ def permute_dims(x: Raw, /, axes: Any) -> Raw:
     return x.transpose(axes) if axes.__class__ in (tuple, list) else None
 
 
-def moveaxis(x: Raw, source: Any, destination: Any, /) -> Raw:
+def moveaxis(x: Raw, /, source: Any, destination: Any) -> Raw:
     if source.__class__ is not int or destination.__class__ is not int:
         return None
     n = x.ndim

@@ -46,7 +46,7 @@ _plans: Final = Table("plans of index keys with arrays")
 
 
 def form_of(spec: Spec, key: Any) -> KeyForm | None:
-    """The form of a key of integers, slices, and known arrays or lists; None for other keys."""
+    """The form of a key of integers, slices, and known arrays or sequences; None for other keys."""
     if spec.symbolic or spec.place is not HOST:
         return None
     token: list[Any] = []
@@ -69,7 +69,7 @@ def form_of(spec: Spec, key: Any) -> KeyForm | None:
 
 
 def _known(part: Any) -> Any:
-    if part.__class__ is list:
+    if part.__class__ in (list, tuple, range):
         return np.asarray(part) if set(map(type, part)) == {int} else None
     if part.__class__ is state.tensor:
         part = part._data if part.spec.place is HOST else None

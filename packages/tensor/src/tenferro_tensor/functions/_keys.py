@@ -163,7 +163,7 @@ def _item(item: Any) -> Any:
         return item
     if isinstance(item, (bool, np.bool_)):
         return np.asarray(item)
-    if isinstance(item, list):
+    if isinstance(item, (list, tuple, range)):
         item = np.asarray(item) if len(item) else np.zeros(0, np.int64)
     if not hasattr(item, "spec") and not isinstance(item, (np.ndarray, np.generic)):
         try:

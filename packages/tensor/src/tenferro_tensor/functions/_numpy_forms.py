@@ -41,7 +41,7 @@ def column_stack(arrays: Any, /) -> Raw:
     return np.concatenate([a if a.ndim > 1 else a.reshape(-1, 1) for a in arrays], 1)
 
 
-def array_split(x: Raw, indices_or_sections: Any, /, axis: int = 0) -> Any:
+def array_split(x: Raw, /, indices_or_sections: Any, axis: int = 0) -> Any:
     if indices_or_sections.__class__ is not int or indices_or_sections < 1 or not -x.ndim <= axis < x.ndim:
         return None
     each, longer = divmod(x.shape[axis], indices_or_sections)
@@ -99,11 +99,11 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     return _np.ravel_multi_index(multi_index, dims, mode, order)
 
 
-def convolve(x: Raw, v: Raw, /, mode: str = "full") -> Raw:
+def convolve(x: Raw, /, v: Raw, mode: str = "full") -> Raw:
     return _np.convolve(x, v, mode) if _is_vector(x) and _is_vector(v) else None
 
 
-def correlate(x: Raw, v: Raw, /, mode: str = "valid") -> Raw:
+def correlate(x: Raw, /, v: Raw, mode: str = "valid") -> Raw:
     return _np.correlate(x, v, mode) if _is_vector(x) and _is_vector(v) else None
 
 
@@ -142,7 +142,7 @@ def extract(condition: Raw, x: Raw, /, *, size: Any = None, fill_value: Any = 0)
     return flat[mask if mask.dtype.kind == "b" else mask != 0]
 
 
-def choose(x: Raw, choices: Any, /, mode: str = "raise") -> Raw:
+def choose(x: Raw, /, choices: Any, mode: str = "raise") -> Raw:
     if x.dtype.kind not in "iu" or len({c.dtype for c in choices}) != 1:
         return None
     return _np.choose(x, choices, mode=mode)
@@ -152,11 +152,11 @@ def lexsort(keys: Any, /, axis: int = -1) -> Raw:
     return np.lexsort(keys, axis)
 
 
-def resize(x: Raw, new_shape: Any, /) -> Raw:
+def resize(x: Raw, /, new_shape: Any) -> Raw:
     return np.resize(x, new_shape) if x.size and new_shape.__class__ in (int, tuple) else None
 
 
-def delete(x: Raw, obj: Any, /, axis: int | None = None) -> Raw:
+def delete(x: Raw, /, obj: Any, axis: int | None = None) -> Raw:
     known = obj.__class__ is int or (obj.__class__ is list and {type(i) for i in obj} == {int})
     return np.delete(x, obj, axis) if known and x.ndim else None
 
@@ -206,7 +206,7 @@ def polysub(p: Raw, q: Raw, /) -> Raw:
     return np.polysub(p, q) if _is_vector(p) and _is_vector(q) else None
 
 
-def polyval(p: Raw, x: Raw, /) -> Raw:
+def polyval(p: Raw, /, x: Raw) -> Raw:
     if not _is_vector(p, "if") or x.__class__ is not np.ndarray or x.dtype != p.dtype:
         return None
     out = np.zeros_like(x)

@@ -53,7 +53,7 @@ def bincount(x: Raw, /, weights: Any = None, minlength: Any = 0, *, length: Any 
     return np.bincount(x, weights, minlength)
 
 
-def digitize(x: Raw, bins: Any, /, right: bool = False) -> Raw:
+def digitize(x: Raw, /, bins: Any, right: bool = False) -> Raw:
     return np.digitize(x, bins, right) if x.ndim else None
 
 

@@ -476,7 +476,7 @@ def abs2(x: Any, /) -> Array:
     return _ADD(_MUL(re, re), _MUL(im, im))
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+def clip(x: Any, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Array:
     """Limit elements to an interval.
 
     Where `min` exceeds `max`, the result is `max`. Integer bounds outside the range of an integer dtype have no effect.
@@ -485,6 +485,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
         x: real array.
         min: lower bound, an array or number that broadcasts with `x`; None for no bound.
         max: upper bound, likewise.
+        a_min: another name for `min`, NumPy's.
+        a_max: another name for `max`.
 
     Returns:
         Array of the broadcast shape, in the promoted dtype.
@@ -497,6 +499,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     Tensor([0. , 0.5, 1. ])
     """
     x = value(x)
+    if a_min is not None or a_max is not None:
+        min, max = min if a_min is None else a_min, max if a_max is None else a_max
     min, max = _binding(min, x, below=True), _binding(max, x, below=False)
     if min is None:
         return aliased(x) if max is None else _MINIMUM(x, max)

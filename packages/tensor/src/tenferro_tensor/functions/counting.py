@@ -102,7 +102,7 @@ def counted_into(index: Any, n: DimLike, weights: Any) -> Any:
 
 
 @direct(_statistic_forms.digitize, ANY_SIZE)
-def digitize(x: Any, bins: Any, /, right: bool = False) -> Array:
+def digitize(x: Any, /, bins: Any, right: bool = False) -> Array:
     """Index of the bin of each element: the number of edges below it; above it if the edges descend.
 
     Args:

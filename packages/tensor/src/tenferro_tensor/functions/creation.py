@@ -459,7 +459,7 @@ def _plain(x: Any) -> Any:
 
 
 def linspace(
-    start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None
+    start: Any, /, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None
 ) -> Array:
     """Evenly spaced numbers from `start` to `stop`.
 

@@ -111,7 +111,7 @@ def cast(x: Any, dtype: Any, /) -> Array:
     return apart(x, converted(x, known_dtype(dtype)))
 
 
-def can_cast(from_: Any, to: Any, /) -> bool:
+def can_cast(from_: Any, /, to: Any) -> bool:
     """Whether a conversion preserves kind and range.
 
     Args:

@@ -39,7 +39,7 @@ def __dir__() -> list[str]:
     return __all__.copy()
 
 
-def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
+def append(x: Any, /, values: Any, axis: int | None = None) -> Array:
     """Join values to an array along an axis.
 
     Args:
@@ -96,7 +96,7 @@ def _counted(name: str, i: Any, n: Any, most: Any, axis: int) -> Any:
 
 
 @direct(_numpy_forms.delete)
-def delete(x: Any, obj: Any, /, axis: int | None = None) -> Array:
+def delete(x: Any, /, obj: Any, axis: int | None = None) -> Array:
     """Remove entries along an axis.
 
     Args:
@@ -131,7 +131,7 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Array:
     return catalog.concatenate(span(x, axis, 0, at), span(x, axis, at + 1, n), axis=axis)
 
 
-def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array:
+def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Array:
     """Insert values before indices along an axis.
 
     Args:
@@ -189,7 +189,7 @@ def _inserted_several(x: Any, axis: int, at: np.ndarray[Any, Any], values: Any) 
 
 
 @direct(_numpy_forms.resize)
-def resize(x: Any, new_shape: Any, /) -> Array:
+def resize(x: Any, /, new_shape: Any) -> Array:
     """Arrange the elements in a shape of any size, repeating or cutting the flattened array.
 
     Args:

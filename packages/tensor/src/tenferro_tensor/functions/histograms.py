@@ -100,8 +100,8 @@ def histogram(
 
 def histogram2d(
     x: Any,
-    y: Any,
     /,
+    y: Any,
     bins: Any = 10,
     range: Any = None,
     density: bool | None = None,

@@ -149,7 +149,7 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Array, ...]:
 
 
 @direct(_forms.split, ANY_SIZE, views=True)
-def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
+def split(x: Any, /, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Split an array along an axis into equal parts, or at given indices.
 
     Args:
@@ -193,7 +193,7 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
 
 
 @direct(_forms.repeat, ANY_SIZE)
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
+def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Array:
     """Repeat each element along an axis.
 
     `repeats` is one number, or one for each index of the axis (known when the call is made).
@@ -266,12 +266,12 @@ def _repeated(x: Any, times: DimLike, axis: int) -> Any:
 
 
 @direct(_forms.tile)
-def tile(x: Any, repetitions: Any, /) -> Array:
+def tile(x: Any, /, reps: Any) -> Array:
     """Repeat a whole array along its axes.
 
     Args:
         x: array of any shape and dtype.
-        repetitions: number of repetitions along each axis, aligned at the right.
+        reps: number of repetitions along each axis, aligned at the right.
 
     Returns:
         Array of the dtype of `x`.
@@ -288,20 +288,20 @@ def tile(x: Any, repetitions: Any, /) -> Array:
     x = value(x)
 
     def ops() -> list[Op]:
-        reps = shape_of(repetitions)
-        n = max(len(reps), x.spec.ndim)
-        reps = (1,) * (n - len(reps)) + reps
-        if any(r.__class__ is int and r < 0 for r in reps):
-            raise ArgumentError(f"tile takes numbers of repetitions of at least 0, got {repetitions!r}")
+        times = shape_of(reps)
+        n = max(len(times), x.spec.ndim)
+        times = (1,) * (n - len(times)) + times
+        if any(r.__class__ is int and r < 0 for r in times):
+            raise ArgumentError(f"tile takes numbers of repetitions of at least 0, got {reps!r}")
         lead = n - x.spec.ndim
         shape = (1,) * lead + x.spec.shape
-        pairs = [d for r, s in zip(reps, shape, strict=True) for d in (r, s)]
+        pairs = [d for r, s in zip(times, shape, strict=True) for d in (r, s)]
         return [
             catalog.broadcast_in_dim.op(shape=tuple(pairs), dims=tuple(range(2 * lead + 1, 2 * n, 2))),
-            catalog.reshape.op(shape=tuple([r * s for r, s in zip(reps, shape, strict=True)])),
+            catalog.reshape.op(shape=tuple([r * s for r, s in zip(times, shape, strict=True)])),
         ]
 
-    return chained("tile", x, (repetitions,), ops)
+    return chained("tile", x, (reps,), ops)
 
 
 def _pairs(x: Any, given: Any) -> list[list[DimLike]]:

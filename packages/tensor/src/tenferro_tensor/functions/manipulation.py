@@ -252,7 +252,7 @@ def _put_swapped(base: Any, part: Any, axis1: int, axis2: int) -> Any:
 
 
 @view(np.ndarray.swapaxes, _put_swapped)
-def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Array:
     """Swap two axes.
 
     Args:
@@ -281,7 +281,7 @@ def _put_moved(base: Any, part: Any, source: Any, destination: Any) -> Any:
 
 
 @view(_forms.moveaxis, _put_moved)
-def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Array:
+def moveaxis(x: Any, /, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
     """Move axes to new positions; the others keep their order.
 
     Args:

@@ -72,7 +72,7 @@ def _same(a: Any, b: Any) -> bool:
     return ask(a, "==", b)
 
 
-def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
+def partition(x: Any, /, kth: int | Sequence[int], axis: int | None = -1) -> Array:
     """Rearrange elements along an axis such that those at `kth` are where sorting would put them.
 
     Elements before them are not larger, elements after them not smaller; their order is unspecified.
@@ -100,7 +100,7 @@ def partition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Arr
     return catalog.sort(x, axis=axis, descending=False)
 
 
-def argpartition(x: Any, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
+def argpartition(x: Any, /, kth: int | Sequence[int], axis: int | None = -1) -> Array:
     """Indices that rearrange elements along an axis as `partition` does.
 
     Args:

@@ -135,7 +135,7 @@ def polymul(p: Any, q: Any, /, *, trim_leading_zeros: bool | None = None) -> Arr
     return convolve(p, q)
 
 
-def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tuple[Array, Array]:
+def polydiv(u: Any, /, v: Any, *, trim_leading_zeros: bool | None = None) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials.
 
     Args:
@@ -170,7 +170,7 @@ def polydiv(u: Any, v: Any, /, *, trim_leading_zeros: bool | None = None) -> tup
 
 
 @direct(_numpy_forms.polyval)
-def polyval(p: Any, x: Any, /) -> Array:
+def polyval(p: Any, /, x: Any) -> Array:
     """Evaluate a polynomial by Horner's rule.
 
     Args:

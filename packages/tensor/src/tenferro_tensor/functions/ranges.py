@@ -60,7 +60,7 @@ def _placed(name: str, x: Any, axis: int, dtype: Any) -> Any:
 
 
 def logspace(
-    start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+    start: Any, /, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """Numbers ``base**start`` to ``base**stop`` with evenly spaced exponents.
 
@@ -97,7 +97,7 @@ def logspace(
 
 
 def geomspace(
-    start: Any, stop: Any, /, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: Any, /, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Array:
     """Numbers from `start` to `stop` with a constant ratio.
 

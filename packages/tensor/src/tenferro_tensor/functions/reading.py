@@ -260,7 +260,7 @@ def _column(indices: Any, common: tuple[DimLike, ...]) -> Any:
 
 
 @direct(_forms.take, ANY_SIZE)
-def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
+def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
     """Elements at integer indices along an axis.
 
     Known indices are checked; traced ones are clamped to the axis at run time.
@@ -300,7 +300,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
 
 
 @direct(_forms.take_along_axis, ANY_SIZE)
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Array:
+def take_along_axis(x: Any, /, indices: Any, axis: int = -1) -> Array:
     """Elements at separate indices for each line along an axis.
 
     Args:

@@ -115,7 +115,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
 
 
 @direct(_numpy_forms.choose)
-def choose(x: Any, choices: Any, /, mode: str = "raise") -> Array:
+def choose(x: Any, /, choices: Any, mode: str = "raise") -> Array:
     """Select each element from the array with a given number.
 
     Args:

@@ -38,7 +38,7 @@ SYMBOLIC_BLOCK_SIZE: Final = 32
 
 
 @direct(_numpy_forms.convolve, ANY_SIZE)
-def convolve(x: Any, v: Any, /, mode: str = "full") -> Array:
+def convolve(x: Any, /, v: Any, mode: str = "full") -> Array:
     """Convolution of two vectors, ``z[i] = sum_j x[j] v[i - j]``.
 
     Args:
@@ -65,7 +65,7 @@ def convolve(x: Any, v: Any, /, mode: str = "full") -> Array:
 
 
 @direct(_numpy_forms.correlate, ANY_SIZE)
-def correlate(x: Any, v: Any, /, mode: str = "valid") -> Array:
+def correlate(x: Any, /, v: Any, mode: str = "valid") -> Array:
     """Correlation of two vectors, ``z[i] = sum_j x[i + j] conj(v[j])``.
 
     Args:

@@ -23,11 +23,12 @@ from tenferro_tensor.functions.joining import concat as concatenate
 from tenferro_tensor.functions.parts import conj as conjugate
 from tenferro_tensor.functions.reductions import max as amax
 from tenferro_tensor.functions.reductions import min as amin
+from tenferro_tensor.functions.stacking import vstack as row_stack
 
 __all__ = [
     "absolute", "amax", "amin", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "around",
     "bitwise_not", "concatenate", "conjugate", "degrees", "fix", "invert", "left_shift", "mod", "power", "radians",
-    "right_shift", "true_divide",
+    "right_shift", "row_stack", "true_divide",
 ]  # fmt: skip
 
 

@@ -190,7 +190,7 @@ def _assembled(part: Any, ndim: int, axis: int) -> Any:
 
 
 @direct(_numpy_forms.array_split, ANY_SIZE, views=True)
-def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
+def array_split(x: Any, /, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Split an array along an axis into parts that may differ in size.
 
     Args:
@@ -225,7 +225,7 @@ def array_split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Arra
     return [span_view(x, axis, cuts[i], cuts[i + 1]) for i in range(parts)]
 
 
-def vsplit(x: Any, indices_or_sections: Any, /) -> list[Array]:
+def vsplit(x: Any, /, indices_or_sections: Any) -> list[Array]:
     """Split an array along the first axis; see `split`.
 
     Args:
@@ -244,7 +244,7 @@ def vsplit(x: Any, indices_or_sections: Any, /) -> list[Array]:
     return split(_with_axis("vsplit", x, 2), indices_or_sections, axis=0)
 
 
-def hsplit(x: Any, indices_or_sections: Any, /) -> list[Array]:
+def hsplit(x: Any, /, indices_or_sections: Any) -> list[Array]:
     """Split an array along the second axis, a vector along its only one; see `split`.
 
     Args:
@@ -264,7 +264,7 @@ def hsplit(x: Any, indices_or_sections: Any, /) -> list[Array]:
     return split(x, indices_or_sections, axis=0 if x.spec.ndim == 1 else 1)
 
 
-def dsplit(x: Any, indices_or_sections: Any, /) -> list[Array]:
+def dsplit(x: Any, /, indices_or_sections: Any) -> list[Array]:
     """Split an array along the third axis; see `split`.
 
     Args:

@@ -72,7 +72,9 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     return _divided(_sum(x, axis, keepdims=keepdims), x, axis)
 
 
-def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(
+    x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+) -> Array:
     """Variance over axes: ``sum(abs(x - mean(x))**2) / (n - correction)``.
 
     NaN where `correction` is not less than the number of elements.
@@ -83,6 +85,7 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
         correction: degrees of freedom to subtract: 0 for the variance of a population, 1 for the unbiased estimate from
             a sample.
         keepdims: keep the reduced axes with extent 1.
+        ddof: another name for `correction`, NumPy's.
 
     Returns:
         Array without the reduced axes, real.
@@ -96,6 +99,7 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     >>> tr.var(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
     """
+    correction = correction if ddof is None else ddof
     x = _floating(x)
     if x.spec.narrow:
         return in_float32(var, x, axis, correction=correction, keepdims=keepdims)
@@ -103,7 +107,9 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     return _divided(_sum(spread, axis, keepdims=keepdims), x, axis, correction)
 
 
-def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(
+    x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None
+) -> Array:
     """Standard deviation over axes, the square root of `var`.
 
     Where all elements are equal, its derivatives of every order are 0, like those of a norm at 0.
@@ -114,6 +120,7 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
         correction: degrees of freedom to subtract: 0 for the variance of a population, 1 for the unbiased estimate from
             a sample.
         keepdims: keep the reduced axes with extent 1.
+        ddof: another name for `correction`, NumPy's.
 
     Returns:
         Array without the reduced axes, real.
@@ -124,6 +131,7 @@ def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
     >>> tr.std(tr.asarray([1.0, 2.0, 3.0]), correction=1)
     Tensor(1.)
     """
+    correction = correction if ddof is None else ddof
     x = _floating(x)
     if x.spec.narrow:
         return in_float32(std, x, axis, correction=correction, keepdims=keepdims)

@@ -86,7 +86,7 @@ def hanning(n: Any, /) -> Array:
     return _window("hanning", n)
 
 
-def kaiser(n: Any, beta: float, /) -> Array:
+def kaiser(n: Any, /, beta: float) -> Array:
     """Kaiser window ``I0(beta sqrt(1 - s**2)) / I0(beta)``, s from -1 to 1 (J. F. Kaiser, 1974).
 
     Args:

@@ -104,7 +104,7 @@ def put(x: Any, indices: Any, values: Any, /, mode: str = "raise") -> None:
         x[unravel_index(choose(at < 0, at + n, at), x.shape)] = resize(_values(x, values), at.shape)
 
 
-def place(x: Any, mask: Any, values: Any, /) -> None:
+def place(x: Any, /, mask: Any, values: Any) -> None:
     """Write values in order to the elements where a mask is true; they are repeated if there are fewer.
 
     Args:
@@ -136,7 +136,7 @@ def place(x: Any, mask: Any, values: Any, /) -> None:
     x[mask] = resize(values, (count,))
 
 
-def putmask(x: Any, mask: Any, values: Any, /) -> None:
+def putmask(x: Any, /, mask: Any, values: Any) -> None:
     """Write to the elements where a mask is true the values at their places in the array of repeated values.
 
     Args:
