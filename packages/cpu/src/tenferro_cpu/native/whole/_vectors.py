@@ -20,7 +20,7 @@ from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
 from tenferro_cpu.native.whole import _ports as ports
-from tenferro_cpu.native.whole._cascade import Rows, trailing
+from tenferro_cpu.native.whole._cascade import SummedRows, trailing
 from tenferro_cpu.native.whole._combine import Combiner
 from tenferro_cpu.native.whole._combs import Comb
 from tenferro_cpu.native.whole._inner_loops import together, until_all_leave
@@ -273,7 +273,7 @@ class VectorLoop:
             self._begin(start, end)
             combiners = [Combiner(self.block, kind, d) for kind, d in zip(kinds, dtypes, strict=True)]
             most = self.s.extent if isinstance(self.s.extent, int) else None
-            totals = trailing(Rows(self, combiners), self.writer.entry, most)
+            totals = trailing(SummedRows(self, combiners), self.writer.entry, most)
             folded = [name for c, total in zip(combiners, totals, strict=True) for name in _folded(c, total)]
             scalar.take_over(self.block)
             some.values = [Vec(scalar, x.kind, (name,)) for x, name in zip(numbers, folded, strict=True)]
