@@ -191,6 +191,7 @@ class VectorLoop:
         self._ports: dict[tuple[int, Affine], ports.Port] = {}
         self._values: dict[int, Value] = {}
         self._combs: dict[tuple[int, int], Comb] = {}
+        self._strides: dict[tuple[DimLike | str, int], tuple[Int, Vec]] = {}
         self._columns: dict[int, tuple[Comb, int]] = {}
         self._streamed: Set[tuple[int, Affine]] = frozenset()
 
@@ -370,7 +371,15 @@ class VectorLoop:
         return reg.number in self.lanes.differing and reg.number not in self.lanes.steps
 
     def _prepare(self) -> None:
-        """Ports, and uniform numbers broadcast to every lane."""
+        """Ports, strides of those in inner loops, and uniform numbers broadcast to every lane."""
+        self._strides = {}
+        for loop in self.lanes.varying:
+            for s in everything((loop,)) if isinstance(loop, For | While) else ():
+                if isinstance(s, Load | Store) and not self._scattered_terms(s.at):
+                    key = step, _ = self._stride_key(s.buffer, s.at)
+                    if not isinstance(step, int | str) and key not in self._strides:
+                        by = Int(self.block, self.writer.size(step).name)
+                        self._strides[key] = self._stride(s.buffer, by)
         for s in self.lanes.varying:
             self._open_port(s)
         for s in everything(self.lanes.varying):
@@ -394,13 +403,20 @@ class VectorLoop:
         return [term for term in at.terms if self._is_scattered(term[0])]
 
     def _port(self, buffer: Buffer, at: Affine) -> ports.Port:
-        b, (first, by) = self.block, self._places[at]
+        first, by = self._places[at]
         pointer = self._pointer(buffer, first)
         if self.lanes.step(at) == 1:
             return ports.Port(buffer.dtype, pointer)
-        stride = by * buffer.dtype.itemsize
-        steps = b.repeated("i64", "i64", stride.name) * b.lane_numbers()
+        stride, steps = self._strides.get(self._stride_key(buffer, at)) or self._stride(buffer, by)
         return ports.Port(buffer.dtype, pointer, stride, steps)
+
+    def _stride_key(self, buffer: Buffer, at: Affine) -> tuple[DimLike | str, int]:
+        return self.lanes.step(at), buffer.dtype.itemsize
+
+    def _stride(self, buffer: Buffer, by: Int) -> tuple[Int, Vec]:
+        """Bytes from one iteration to the next, and the same for each lane of a vector."""
+        b, stride = self.block, by * buffer.dtype.itemsize
+        return stride, b.repeated("i64", "i64", stride.name) * b.lane_numbers()
 
     def _pointer(self, buffer: Buffer, first: Int) -> Pointer:
         llvm = f"[{buffer.dtype.itemsize} x i8]"
