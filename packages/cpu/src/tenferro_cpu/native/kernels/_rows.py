@@ -85,7 +85,7 @@ def mapped_row(op: Op, dtypes: Sequence[np.dtype[Any]], accesses: Sequence[Acces
     function(n, s2)
       input b0: float64[n]
       input b1: float64[1]
-      output b2: float64[s2*max(n - 1, 0) + 1]
+      output b2: float64[max(0, n - 1)*s2 + 1]
       for r0 < n parallel:
         r1: float64 = b0[r0]
         r2: float64 = b1[0]
