@@ -35,7 +35,7 @@ from tenferro_tensor.loop_ir._nodes import (
     View,
     While,
 )
-from tenferro_tensor.loop_ir._terms import Expansion
+from tenferro_tensor.loop_ir._terms import OpStatements
 from tenferro_tensor.loop_ir._text import declared, head
 from tenferro_tensor.loop_ir._traversal import Touch, blocks, everything, recourses, registers, swapped, touches
 from tenferro_tensor.loop_ir._verify import verify
@@ -49,7 +49,7 @@ __all__ = [
     "Buffer",
     "Call",
     "Carried",
-    "Expansion",
+    "OpStatements",
     "For",
     "Foreign",
     "Let",

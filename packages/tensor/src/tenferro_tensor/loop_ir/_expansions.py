@@ -16,7 +16,7 @@ import numpy as np
 from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic
 from tenferro_tensor.loop_ir._nodes import Literal
-from tenferro_tensor.loop_ir._terms import Expansion, Formula, Term
+from tenferro_tensor.loop_ir._terms import OpStatements, ScalarFormula, Term
 
 MAX_EXPONENT: Final = 64
 """Largest exponent for which a power of integers is expanded into products."""
@@ -47,7 +47,7 @@ _ONE_LESS_GAMMA: Final = 0.42278433509846713
 _HALF_LOG_TWO_PI: Final = 0.9189385332046728
 
 
-def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> Expansion | None:
+def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> OpStatements | None:
     """Equal statements of simpler element-wise primitives for an op, if some are known.
 
     Results agree with SciPy to a few units in the last place, and to a few units of rounding of 1 near the zeros of
@@ -65,7 +65,7 @@ def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> Expansion | None:
     r3: int64 = mul(r0, r2)
     """
     dtypes = [o.dtype if isinstance(o, Literal) else np.dtype(o) for o in operands]
-    formula = Formula(dtypes)
+    formula = ScalarFormula(dtypes)
     x = formula.operand()
     if op.primitive is arithmetic.pow:
         exponent = operands[1].value if isinstance(operands[1], Literal) else None
@@ -79,7 +79,7 @@ def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> Expansion | None:
     return None if result is None else formula.expansion(result)
 
 
-def _erfinv(b: Formula, x: Term) -> Term:
+def _erfinv(b: ScalarFormula, x: Term) -> Term:
     """An initial value of three digits (S. Winitzki, A handy approximation for the error function and its inverse,
     2008) and two steps of Halley's method, which triples them; the tails use the complement, where 1 - |x| is exact.
     """
@@ -99,7 +99,7 @@ def _erfinv(b: Formula, x: Term) -> Term:
     return b.apply(arithmetic.copysign, y, x)
 
 
-def _lgamma(b: Formula, x: Term) -> Term:
+def _lgamma(b: ScalarFormula, x: Term) -> Term:
     """Stirling's series from 8 on; below, the Taylor series around 2, reached by the recurrence in one logarithm; below
     -1/2, the reflection log |Gamma(x) Gamma(-x)| = log pi - log |x sin(pi x)|.
     """
@@ -126,7 +126,7 @@ def _lgamma(b: Formula, x: Term) -> Term:
     return x.where(x.equals(-math.inf), reflected.where(mirrored, value))
 
 
-def _digamma(b: Formula, x: Term) -> Term:
+def _digamma(b: ScalarFormula, x: Term) -> Term:
     """The asymptotic series from 8 on, reached by the recurrence as one quotient; below -1/2, the reflection psi(x) =
     psi(-x) - 1 / x - pi cot(pi x).
     """
@@ -147,7 +147,7 @@ def _digamma(b: Formula, x: Term) -> Term:
     return reflected.where(mirrored, value)
 
 
-def _polygamma(b: Formula, x: Term, *, order: int) -> Term | None:
+def _polygamma(b: ScalarFormula, x: Term, *, order: int) -> Term | None:
     """The Euler-Maclaurin sum of 1 / (x + k)^(order + 1); below -1/2, the derivatives of the reflection psi(1 - x) -
     psi(x) = pi cot(pi x), which are polynomials in the cotangent.
     """
@@ -177,7 +177,7 @@ def _polygamma(b: Formula, x: Term, *, order: int) -> Term | None:
     return pole.where(x.equals(-math.inf), value)
 
 
-def _turn(b: Formula, x: Term) -> tuple[Term, Term, Term]:
+def _turn(b: ScalarFormula, x: Term) -> tuple[Term, Term, Term]:
     """The distance to the nearest integer, and sine and cosine of pi times it."""
     off = x - b.apply(arithmetic.round, x)
     angle = off * math.pi

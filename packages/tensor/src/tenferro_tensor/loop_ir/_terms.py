@@ -1,4 +1,4 @@
-"""`Formula`: element-wise statements written as formulas."""
+"""`ScalarFormula`: element-wise statements written as formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tenferro_tensor.loop_ir._text import head
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class OpStatements:
     """Statements that compute what one op does.
 
     Attributes:
@@ -39,7 +39,7 @@ class Term:
 
     __slots__ = ("_formula", "value")
 
-    def __init__(self, formula: Formula, value: Value) -> None:
+    def __init__(self, formula: ScalarFormula, value: Value) -> None:
         self._formula, self.value = formula, value
 
     def __add__(self, other: Term | float) -> Term:
@@ -100,7 +100,7 @@ class Term:
         return total
 
 
-class Formula:
+class ScalarFormula:
     """Statements on operands of one real dtype.
 
     Args:
@@ -137,6 +137,6 @@ class Formula:
         """The op as a function of values."""
         return lambda *args: self.apply(primitive, *args)
 
-    def expansion(self, result: Term) -> Expansion:
+    def expansion(self, result: Term) -> OpStatements:
         """The finished statements."""
-        return Expansion(self._args, tuple(self._body), result.value)
+        return OpStatements(self._args, tuple(self._body), result.value)

@@ -44,7 +44,7 @@ _N: Final = dim("n")
 _M: Final = dim("m")
 
 
-class _Registers:
+class _Numbering:
     """Registers with numbers of their own."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ def mapped_row(op: Op, dtypes: Sequence[np.dtype[Any]], accesses: Sequence[Acces
     function(n, s2)
       input b0: float64[n]
       input b1: float64[1]
-      output b2: float64[s2*max(n - 1, 0) + 1]
+      output b2: float64[max(0, n - 1)*s2 + 1]
       for r0 < n parallel:
         r1: float64 = b0[r0]
         r2: float64 = b1[0]
@@ -94,7 +94,7 @@ def mapped_row(op: Op, dtypes: Sequence[np.dtype[Any]], accesses: Sequence[Acces
     """
     out = op.infer(*[Spec((), d) for d in dtypes])
     assert isinstance(out, Spec)
-    registers = _Registers()
+    registers = _Numbering()
     i = registers.new()
     buffers = [
         Buffer(k, d, (_reach(access, k),), Role.OUTPUT if k == len(dtypes) else Role.INPUT)
@@ -134,7 +134,7 @@ class _Reduction:
     def __init__(self, kind: str, dtype: np.dtype[Any]) -> None:
         self.dtype, self.op, self.neutral = dtype, combining(kind, dtype), _neutral(kind, dtype)
         self.rounds = kind in ("sum", "prod") and dtype.kind in "fc"
-        self._registers = _Registers()
+        self._registers = _Numbering()
 
     def new(self, dtype: np.dtype[Any] = INDEX) -> Reg:
         return self._registers.new(dtype)

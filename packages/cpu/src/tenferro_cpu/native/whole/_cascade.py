@@ -23,7 +23,7 @@ LEVELS = 48
 
 
 class Terms(Protocol):
-    """Rows whose elements are reduced.
+    """SummedRows whose elements are reduced.
 
     Attributes:
         block: the function under construction.
@@ -42,8 +42,8 @@ class Terms(Protocol):
         """Values of the elements from `starts`, one for each combiner."""
 
 
-class Rows:
-    """Rows, and one combiner for each of their values.
+class SummedRows:
+    """SummedRows, and one combiner for each of their values.
 
     Args:
         row: the rows.
@@ -84,7 +84,7 @@ class Rows:
 class _Cascade:
     """Sums of blocks on the stack: level k holds one of ``2**k`` blocks if the k-th bit of their number is set."""
 
-    def __init__(self, rows: Rows, entry: Block) -> None:
+    def __init__(self, rows: SummedRows, entry: Block) -> None:
         self.rows = rows
         self.levels = [Scratch(rows.block, x.kind, LEVELS, entry) for x in rows.vectors(rows.neutral())]
 
@@ -115,7 +115,7 @@ class _Cascade:
         return r.values(gather.values)
 
 
-def trailing(r: Rows, entry: Block, most: int | None = None) -> list[Value]:
+def trailing(r: SummedRows, entry: Block, most: int | None = None) -> list[Value]:
     """Reduce one row to one vector per value, whose lanes remain to be combined.
 
     Args:
@@ -137,7 +137,7 @@ def trailing(r: Rows, entry: Block, most: int | None = None) -> list[Value]:
     return r.values(some.values)
 
 
-def _in_blocks(r: Rows, blocks: Int, cascade: _Cascade, nothing: list[Vec]) -> list[Vec]:
+def _in_blocks(r: SummedRows, blocks: Int, cascade: _Cascade, nothing: list[Vec]) -> list[Vec]:
     """Add whole blocks to the cascade; returns the last block, which is partial or empty."""
     b, step = r.block, r.block.lanes * r.row.width
     main = r.row.length & -step
@@ -152,7 +152,7 @@ def _in_blocks(r: Rows, blocks: Int, cascade: _Cascade, nothing: list[Vec]) -> l
     return loop.values
 
 
-def _block(r: Rows, start: Int, end: Int, nothing: list[Vec]) -> list[Vec]:
+def _block(r: SummedRows, start: Int, end: Int, nothing: list[Vec]) -> list[Vec]:
     """The elements from `start` below `end`, in whole steps, as one vector per value."""
     row, b = r.row, r.block
     with Branch(b, start < end, nothing) as filled:
@@ -165,7 +165,7 @@ def _block(r: Rows, start: Int, end: Int, nothing: list[Vec]) -> list[Vec]:
     return filled.values
 
 
-def _summed(r: Rows, start: Int, end: Int, step: int) -> list[Vec]:
+def _summed(r: SummedRows, start: Int, end: Int, step: int) -> list[Vec]:
     """Combine the elements of at least one step; in groups if combining rounds."""
     neutral = r.vectors(r.neutral())
     if not r.group:
@@ -181,7 +181,7 @@ def _summed(r: Rows, start: Int, end: Int, step: int) -> list[Vec]:
     return groups.values
 
 
-def _with_rest(r: Rows, n: Int, values: list[Vec]) -> list[Vec]:
+def _with_rest(r: SummedRows, n: Int, values: list[Vec]) -> list[Vec]:
     """Combine the remaining elements that fill no step."""
     b = r.block
     main = n & -(b.lanes * r.row.width)

@@ -20,7 +20,7 @@ from tenferro_cpu.native.operations._convert import resized
 from tenferro_cpu.native.operations._ops import apply
 from tenferro_cpu.native.operations._value import Value, kind_of, literal
 from tenferro_cpu.native.whole import _ports as ports
-from tenferro_cpu.native.whole._cascade import Rows, trailing
+from tenferro_cpu.native.whole._cascade import SummedRows, trailing
 from tenferro_cpu.native.whole._combine import Combiner
 from tenferro_cpu.native.whole._combs import Comb
 from tenferro_cpu.native.whole._inner_loops import together, until_all_leave
@@ -191,6 +191,7 @@ class VectorLoop:
         self._ports: dict[tuple[int, Affine], ports.Port] = {}
         self._values: dict[int, Value] = {}
         self._combs: dict[tuple[int, int], Comb] = {}
+        self._strides: dict[tuple[DimLike | str, int], tuple[Int, Vec]] = {}
         self._columns: dict[int, tuple[Comb, int]] = {}
         self._streamed: Set[tuple[int, Affine]] = frozenset()
 
@@ -273,7 +274,7 @@ class VectorLoop:
             self._begin(start, end)
             combiners = [Combiner(self.block, kind, d) for kind, d in zip(kinds, dtypes, strict=True)]
             most = self.s.extent if isinstance(self.s.extent, int) else None
-            totals = trailing(Rows(self, combiners), self.writer.entry, most)
+            totals = trailing(SummedRows(self, combiners), self.writer.entry, most)
             folded = [name for c, total in zip(combiners, totals, strict=True) for name in _folded(c, total)]
             scalar.take_over(self.block)
             some.values = [Vec(scalar, x.kind, (name,)) for x, name in zip(numbers, folded, strict=True)]
@@ -370,7 +371,15 @@ class VectorLoop:
         return reg.number in self.lanes.differing and reg.number not in self.lanes.steps
 
     def _prepare(self) -> None:
-        """Ports, and uniform numbers broadcast to every lane."""
+        """Ports, strides of those in inner loops, and uniform numbers broadcast to every lane."""
+        self._strides = {}
+        for loop in self.lanes.varying:
+            for s in everything((loop,)) if isinstance(loop, For | While) else ():
+                if isinstance(s, Load | Store) and not self._scattered_terms(s.at):
+                    key = step, _ = self._stride_key(s.buffer, s.at)
+                    if not isinstance(step, int | str) and key not in self._strides:
+                        by = Int(self.block, self.writer.size(step).name)
+                        self._strides[key] = self._stride(s.buffer, by)
         for s in self.lanes.varying:
             self._open_port(s)
         for s in everything(self.lanes.varying):
@@ -394,13 +403,20 @@ class VectorLoop:
         return [term for term in at.terms if self._is_scattered(term[0])]
 
     def _port(self, buffer: Buffer, at: Affine) -> ports.Port:
-        b, (first, by) = self.block, self._places[at]
+        first, by = self._places[at]
         pointer = self._pointer(buffer, first)
         if self.lanes.step(at) == 1:
             return ports.Port(buffer.dtype, pointer)
-        stride = by * buffer.dtype.itemsize
-        steps = b.repeated("i64", "i64", stride.name) * b.lane_numbers()
+        stride, steps = self._strides.get(self._stride_key(buffer, at)) or self._stride(buffer, by)
         return ports.Port(buffer.dtype, pointer, stride, steps)
+
+    def _stride_key(self, buffer: Buffer, at: Affine) -> tuple[DimLike | str, int]:
+        return self.lanes.step(at), buffer.dtype.itemsize
+
+    def _stride(self, buffer: Buffer, by: Int) -> tuple[Int, Vec]:
+        """Bytes from one iteration to the next, and the same for each lane of a vector."""
+        b, stride = self.block, by * buffer.dtype.itemsize
+        return stride, b.repeated("i64", "i64", stride.name) * b.lane_numbers()
 
     def _pointer(self, buffer: Buffer, first: Int) -> Pointer:
         llvm = f"[{buffer.dtype.itemsize} x i8]"
