@@ -50,9 +50,9 @@ def kernels(function: Any) -> int:
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients_with_open_sizes(name: str, dtype: str) -> None:
-    f, x = FUNCTIONS[name], array((4, 12), dtype)
+    f, x = FUNCTIONS[name], array((8, 24), dtype)
     spec = Spec((tr.dim("m", 1), tr.dim("n", 2)), np.dtype(dtype))
-    sizes = {"m": 4, "n": 12}
+    sizes = {"m": 8, "n": 24}
     tolerance = 1e-14 if dtype == "complex128" else 1e-5
     for g in (f, ad.grad(loss(f))):
         program = tr.trace(g, spec)

@@ -19,6 +19,7 @@ def class_of(x: Any) -> str:
     Returns:
         The name.
 
+    >>> import numpy as np
     >>> class_of([]), class_of(np.ones(1))
     ('list', 'numpy.ndarray')
     """

@@ -94,6 +94,7 @@ class ComputeDevice(_Named):
 
     >>> ComputeDevice("cpu")
     ComputeDevice('cpu:0')
+    >>> import numpy as np
     >>> ComputeDevice("cpu") == np.ones(2).device
     True
     >>> ComputeDevice("cpu:0").memory_space

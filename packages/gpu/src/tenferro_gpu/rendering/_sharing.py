@@ -22,6 +22,12 @@ def sharing_of(nest: For) -> Sharing:
 
     Adjacent work items should access adjacent elements: one work item per outer iteration if the last outer index moves
     by one element, one group if an inner index does.
+
+    Args:
+        nest: the nest, of parallel loops.
+
+    Returns:
+        Who runs them.
     """
     axes, inner = chain(nest)
     loops = list(_inner_parallel(inner.body))

@@ -372,7 +372,7 @@ def require_destination(out: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], 
     Traceback (most recent call last):
     tenferro_tensor_core._errors.DTypeError: a transfer of float32 (3,) was given float64 (3,) in main memory to ...
     """
-    if not (hasattr(out, "flags") and hasattr(out, "shape") and hasattr(out, "dtype")):
+    if hasattr(out, "spec") or not (hasattr(out, "flags") and hasattr(out, "shape") and hasattr(out, "dtype")):
         raise ArgumentError(
             f"a transfer writes into an array of yours in {where}, got {type(out).__name__}; values never change, "
             "so that a tensor is no destination"
