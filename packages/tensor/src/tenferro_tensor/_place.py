@@ -111,10 +111,10 @@ class ComputeDevice(_Named):
             raise ArgumentError("'host' is a memory and runs nothing; its compute devices are 'cpu:<pool>'", value=kind)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (other.__class__ is str and other == "cpu" and str(self) == "cpu:0")
+        return self is other or (other.__class__ is str and other == "cpu" and self.kind == "cpu" and not self.index)
 
-    def __hash__(self) -> int:
-        return hash("cpu" if str(self) == "cpu:0" else str(self))
+    def __hash__(self) -> int:  # of a key in many tables, which name no strings
+        return hash("cpu") if self.kind == "cpu" and not self.index else object.__hash__(self)
 
     @property
     def memory_space(self) -> MemorySpace:
