@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native.kernels._forms import Access
+from tenferro_cpu.native.whole._cascade import GROUP
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.catalog import arithmetic, bits, comparison
 from tenferro_tensor.loop_ir import (
@@ -33,9 +34,6 @@ from tenferro_tensor_core import DimLike, dim, dim_max, dim_min, floordiv
 
 ROWS_PER_BAND: Final = 16
 """Rows combined in registers before the result in memory is read."""
-
-SUMS_PER_GROUP: Final = 8
-"""Consecutive rounded additions before their result is added to an accumulator."""
 
 GROUPS_PER_BAND: Final = 8
 """Groups of rows that are added in registers, before the result in memory is read."""
@@ -238,21 +236,21 @@ def combined_rows(kind: str, dtype: np.dtype[Any], read: Access, write: Access) 
         if not r.rounds:
             return some(into, j, start, rows)
         g, group = r.new(), list[Statement]()
-        groups = floordiv(rows, SUMS_PER_GROUP)
-        part = some(group, j, start + Affine.of(g) * SUMS_PER_GROUP, SUMS_PER_GROUP)
+        groups = floordiv(rows, GROUP)
+        part = some(group, j, start + Affine.of(g) * GROUP, GROUP)
         total = r.over(into, g, groups, group, part)
-        rest = rows - groups * SUMS_PER_GROUP
+        rest = rows - groups * GROUP
         if rest.__class__ is int and rest == 0:
             return total
         more = r.positive(into, Affine(rest))
-        both = r.both(into, total, some(into, j, start + groups * SUMS_PER_GROUP, rest))
+        both = r.both(into, total, some(into, j, start + groups * GROUP, rest))
         return r.chosen(into, more, both, total)
 
     def some(into: list[Statement], j: Reg, first: Affine, extent: DimLike) -> Reg:
         k, term = r.new(), list[Statement]()
         return r.over(into, k, extent, term, r.load(term, x, (first + k) * far + _along(j, read, 0)))
 
-    size = SUMS_PER_GROUP * GROUPS_PER_BAND if r.rounds else ROWS_PER_BAND
+    size = GROUP * GROUPS_PER_BAND if r.rounds else ROWS_PER_BAND
     bands, b, band = floordiv(_M, size), r.new(), list[Statement]()
     over_columns(band, Affine.of(b) * size, size, Affine.of(b), _N)
     rest = _M - bands * size

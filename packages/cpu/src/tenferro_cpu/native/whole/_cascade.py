@@ -23,7 +23,7 @@ LEVELS = 48
 
 
 class Terms(Protocol):
-    """SummedRows whose elements are reduced.
+    """Rows whose elements are reduced.
 
     Attributes:
         block: the function under construction.
@@ -43,7 +43,7 @@ class Terms(Protocol):
 
 
 class SummedRows:
-    """SummedRows, and one combiner for each of their values.
+    """Rows, and one combiner for each of their values.
 
     Args:
         row: the rows.
