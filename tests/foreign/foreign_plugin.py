@@ -68,7 +68,7 @@ def _fill_blocks() -> None:
 
 
 def _try_in_einops(backends: Any) -> None:
-    """The backend that is registered, in the place of NumPy's in the list of those to test."""
+    """The backend that is registered, in place of NumPy's in the list of those to test."""
     own = next(b for b in backends.AbstractBackend.__subclasses__() if b.framework_name == OWN)
     backends.NumpyBackend = own
 

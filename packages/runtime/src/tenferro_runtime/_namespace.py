@@ -74,8 +74,9 @@ FORWARDED: Final = {
 class Devices(tuple[ComputeDevice, ...]):
     """A tuple, as the standard says, that also adds to lists, as NumPy's list of devices does.
 
-    >>> (tr.__array_namespace_info__().devices() + [None])[-1] is None
-    True
+    >>> devices = tr.__array_namespace_info__().devices()
+    >>> devices + [None] == [*devices, None], [None] + devices == [None, *devices]
+    (True, True)
     """
 
     __slots__ = ()
