@@ -11,8 +11,11 @@ from tenferro_ad import EagerTensor, grad, value_and_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore:Couldn.t import `kahypar`")
 
+numba = pytest.importorskip("numba")
+compiles, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True  # what quimb compiles costs more than all tests here
 qu = pytest.importorskip("quimb")
 qtn = pytest.importorskip("quimb.tensor")
+numba.config.DISABLE_JIT = compiles
 
 SITES, BOND = 8, 6
 BONDS_OF_CHAIN = {(i, i + 1): qu.ham_heis(2) for i in range(SITES - 1)}

@@ -23,7 +23,7 @@ EXTENSIONS: Final = {
     "tenferro_tensor._accelerated": ROOT / "packages/tensor/src/tenferro_tensor",
 }
 SANITIZERS: Final = (
-    "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1", "-O1",
+    "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1", "-O0",
 )  # fmt: skip
 WRAPPED: Final = ("malloc", "calloc", "free", "mmap", "munmap")
 """Functions that ``faults.c`` stands in for."""

@@ -4,7 +4,8 @@ Tests that carry the mark `optimised` have the optimiser: without it, compiling 
 is the same, and so are kernels of single operations, which no optimiser changes.
 
 Tests that carry the mark `background` have the thread that compiles programs after some calls: elsewhere its work would
-end at some later time, in another test. Loops that are worth waiting for, `fusion.wait` and ``warm`` compile as ever.
+end at some later time, in another test. Loops that are worth waiting for and ``warm`` compile as ever, and so does
+`fusion.wait` what the same test has called: programs of earlier tests are forgotten.
 """
 
 import sys
@@ -30,7 +31,8 @@ CALLS_BEFORE_COMPILING: Final = _tiers.CALLS_BEFORE_COMPILING
 
 
 def compile_in_background(wanted: bool) -> None:
-    """Choose whether programs are compiled after some calls, or only on request."""
+    """Choose whether programs are compiled after some calls, or only on request, and forget what has run so far."""
+    _tiers._CALLED.clear()
     _tiers.CALLS_BEFORE_COMPILING = CALLS_BEFORE_COMPILING if wanted or THOROUGH else sys.maxsize  # type: ignore[misc]
 
 

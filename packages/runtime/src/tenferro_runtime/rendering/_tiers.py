@@ -15,35 +15,36 @@ CALLS_BEFORE_COMPILING: Final = 2
 
 Kernel = Callable[..., Any]
 
-_LIVE: Final[WeakSet[Tiered]] = WeakSet()
-_LIVE_LOCK: Final = new_lock()
+_CALLED: Final[WeakSet[Tiered]] = WeakSet()
+"""Kernels that have run and that may still be used."""
+_CALLED_LOCK: Final = new_lock()
 
 
 def wait() -> None:
-    """Compile all known programs, and wait for them.
+    """Compile all programs that have run, and wait for them.
 
     For tests and measurements, after the first run of a program.
     """
-    for tier in _live():
+    for tier in _called():
         tier.build()
     COMPILING.drain()
 
 
 def kernel_stats() -> dict[str, int]:
-    """Number of programs by state.
+    """Number of programs that have run, by state.
 
     Returns:
         Counts of ``"waiting"``, ``"queued"``, ``"native"`` and ``"step by step"``; the last two are final.
     """
     counts = dict.fromkeys(("waiting", "queued", "native", "step by step"), 0)
-    for tier in _live():
+    for tier in _called():
         counts[tier.state] += 1
     return counts
 
 
-def _live() -> list[Tiered]:
-    with _LIVE_LOCK:
-        return list(_LIVE)
+def _called() -> list[Tiered]:
+    with _CALLED_LOCK:
+        return list(_CALLED)
 
 
 def _build_if_used(tier: ref[Tiered]) -> None:
@@ -72,8 +73,6 @@ class Tiered:
         self.state = "waiting"
         """``"waiting"``, ``"queued"``, and finally ``"native"`` or ``"step by step"``."""
         self.run: Kernel = self._counted
-        with _LIVE_LOCK:
-            _LIVE.add(self)
 
     def __call__(self, *raws: Any) -> Any:
         return self.run(*raws)
@@ -120,6 +119,8 @@ class Tiered:
 
     def _counted(self, *raws: Any) -> Any:
         self._calls += 1
+        with _CALLED_LOCK:
+            _CALLED.add(self)
         if self._calls >= CALLS_BEFORE_COMPILING:
             with self._lock:
                 first = self.state == "waiting"
