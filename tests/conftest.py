@@ -1,8 +1,10 @@
 """One BLAS thread, the CPU for JAX, and deterministic, short property tests."""
 
+import faulthandler
 import gc
 import os
 import sys
+import time
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +24,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, fo
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import pytest  # noqa: E402
+from _pytest.faulthandler import fault_handler_stderr_fd_key  # noqa: E402
 from hypothesis import settings  # noqa: E402 - it may import NumPy
 
 import machine_code  # noqa: E402
@@ -39,9 +42,24 @@ machine_code.install()
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Optimise machine code of the tests that are about it and of no others; the same for compiling behind calls."""
+    show_hangs(item.config)
     about_it = item.path.is_relative_to(ROOT / "tests" / "native") or item.get_closest_marker("optimised") is not None
     machine_code.optimise(about_it)
     machine_code.compile_in_background(item.get_closest_marker("background") is not None)
+
+
+SECONDS_OF_A_HANG = 600
+_watched_since = [-float("inf")]
+
+
+def show_hangs(config: pytest.Config) -> None:
+    """Print all stacks once no test has begun for ten minutes.
+
+    Pytest's own timer starts and joins a thread for each test, which costs milliseconds where all cores are busy.
+    """
+    if time.monotonic() - _watched_since[0] > 10:
+        _watched_since[0] = time.monotonic()
+        faulthandler.dump_traceback_later(SECONDS_OF_A_HANG, file=config.stash[fault_handler_stderr_fd_key])
 
 
 MOST_PROCESSES = 1000
@@ -70,6 +88,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the controller, or fail a run that has started more than `MOST_PROCESSES`."""
+    faulthandler.cancel_dump_traceback_later()
     told = getattr(session.config, "workeroutput", None)
     if told is not None:
         told["processes"] = _started[0]

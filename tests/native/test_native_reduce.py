@@ -11,6 +11,7 @@ from native_kernels import values
 from reduced_entries import by_rows
 from tenferro_cpu.native import available
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
+from thorough import THOROUGH
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 
@@ -153,14 +154,14 @@ def test_narrower_vectors(limit):
 
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32", "int8", "bool"])
-@pytest.mark.parametrize("rows", [64, 65, 71, 1000])
+@pytest.mark.parametrize("rows", [64, 65, 70, 1003])
 def test_short_rows_lie_side_by_side(kind, dtype, rows):
     """As many rows at once as a vector has lanes; the last ones are read under a mask."""
     if dtype == "complex128" and kind in ("max", "min"):
         pytest.skip("no order")
     rng = np.random.default_rng(rows)
     run = reduced(kind, dtype)
-    for length in range(2, 19):
+    for length in range(2, 19) if THOROUGH else range(2 + rows % 4, 19, 4):
         x = values(rng, dtype, (rows, length))
         got = run(x, axes=(1,))
         if dtype == "bool" and kind in ("sum", "prod"):
