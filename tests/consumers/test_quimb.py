@@ -12,7 +12,7 @@ from tenferro_ad import EagerTensor, grad, value_and_grad
 pytestmark = pytest.mark.filterwarnings("ignore:Couldn.t import `kahypar`")
 
 numba = pytest.importorskip("numba")
-compiles, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True  # what quimb compiles costs more than all tests here
+compiles, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True  # quimb compiles longer than it runs
 qu = pytest.importorskip("quimb")
 qtn = pytest.importorskip("quimb.tensor")
 numba.config.DISABLE_JIT = compiles
