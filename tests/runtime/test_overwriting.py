@@ -1,5 +1,8 @@
 """Results in the memory of operands: where it happens, where it must not, and that nobody sees it."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -70,6 +73,27 @@ def test_the_runtime_can_leave_it_out() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ nobody sees it
+
+
+LATER_SUMS = """
+import numpy as np
+import tenferro_runtime as tr
+
+def f(x, y):
+    return tr.sum(x / (x * x + 1.5) - y, axis=2)
+
+rng = np.random.default_rng(0)
+rows, columns = tr.asarray(rng.normal(size=(9, 9, 9))), tr.asarray(rng.normal(size=(9, 9, 9)).T)
+exact = tr.compile(f, deterministic=True)
+for x, y in ((columns, rows), (rows, columns), (columns, columns), (rows, rows)):
+    assert exact(x, y).data.tobytes() == f(x, y).data.tobytes()
+assert "over operand" in str(exact.explain(rows, rows))
+"""
+
+
+def test_exact_programs_keep_the_layout_by_which_later_sums_are_rounded() -> None:
+    """NumPy writes over operands: a difference with rows must not take the memory of one with columns."""
+    subprocess.run([sys.executable, "-c", LATER_SUMS], env={**os.environ, "TENFERRO_CPU_JIT": "0"}, check=True)
 
 
 def both(f, *args) -> None:

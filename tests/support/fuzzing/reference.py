@@ -48,11 +48,11 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    """With the quotient of an infinite number, where NumPy has NaN: the Array API standard prefers it."""
+    """With the quotient where a number is infinite, as the Array API standard has it; NumPy has NaN, or -1."""
     out = np.floor_divide(x, y)
     if out.dtype.kind == "f":
         with np.errstate(all="ignore"):
-            out = np.where(np.isinf(x) & np.isfinite(y), np.floor(np.true_divide(x, y, dtype=out.dtype)), out)
+            out = np.where(np.isinf(x) | np.isinf(y), np.true_divide(x, y, dtype=out.dtype), out)
     return np.asarray(out)
 
 

@@ -126,26 +126,18 @@ def on_host(program: Program, eq: Equation) -> bool:
     return all(program.specs[v].place.on_host for v in (*eq.variables, *eq.results))
 
 
-def _is_region(eq: Equation) -> bool:
-    return eq.op.primitive.name == "fused"
-
-
 def makes(program: Program, eq: Equation, v: int) -> bool:
     """Whether a step allocates a result, so that nothing aliases it; third-party code may keep what it returns."""
     return not keeps(program, eq) and _allocates(program, eq, v)
 
 
 def _allocates(program: Program, eq: Equation, v: int) -> bool:
-    if not _is_region(eq):
-        p = eq.op.primitive
-        if p in CARRIED:
-            return on_host(program, eq) and eq.results.index(v) in updated_operands(eq)
-        if p is catalog.gather:  # without indices it may be a view
-            return bool(eq.op.params["start_index_map"])
-        return p in _MAKING or (p in _REDUCTIONS and bool(eq.op.params["axes"]))
-    region: Program = eq.op.params["program"]
-    inside: Any = region.output_ids[eq.results.index(v)]
-    return any(inside in e.results and _allocates(region, e, inside) for e in region.equations)
+    p = eq.op.primitive
+    if p in CARRIED:
+        return on_host(program, eq) and eq.results.index(v) in updated_operands(eq)
+    if p is catalog.gather:  # without indices it may be a view
+        return bool(eq.op.params["start_index_map"])
+    return p in _MAKING or (p in _REDUCTIONS and bool(eq.op.params["axes"]))
 
 
 def _ends(program: Program, own: set[int]) -> dict[int, float]:

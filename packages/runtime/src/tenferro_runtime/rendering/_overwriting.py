@@ -17,6 +17,8 @@ from tenferro_tensor.backends import is_available
 
 OVERWRITING: Final = "overwriting"
 """Key of a program's memo: whether its steps may overwrite operands."""
+EXACT: Final = "exact"
+"""Key of a program's memo: whether its results have the bits of single operations."""
 
 
 def overwriting(program: Program, donated: Sequence[int] = ()) -> Mapping[int, int]:

@@ -23,7 +23,7 @@ from tenferro_runtime.ir._program import Equation, Literal, Operand, Program
 from tenferro_runtime.ir._replay import Replay
 from tenferro_runtime.ir._sizes import filled, variables
 from tenferro_runtime.rendering._checked import poisoning
-from tenferro_runtime.rendering._overwriting import overwriting
+from tenferro_runtime.rendering._overwriting import EXACT, overwriting
 from tenferro_runtime.rendering._step import Step
 from tenferro_runtime.rendering._steps import aliases, raw_steps
 from tenferro_tensor.checked import is_checked
@@ -63,7 +63,13 @@ def render(
     victims = overwriting(program, donated)
     if victims and is_checked():
         steps, victims = poisoning(program, steps, victims), {}
-    return _Writer(program.input_ids, constants, steps, outputs, bare, victims=victims).function()
+    return _Writer(
+        program.input_ids, constants, steps, outputs, bare, victims=victims, exact=_exact(program)
+    ).function()
+
+
+def _exact(program: Program) -> bool:
+    return bool(program.memo.get(EXACT))
 
 
 class Direct(NamedTuple):
@@ -120,7 +126,10 @@ def render_open(
     alone = bare and not victims
     if victims and is_checked():
         steps, victims = poisoning(program, steps, victims), {}
-    run = _Writer(program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims).function()
+    exact = _exact(program)
+    run = _Writer(
+        program.input_ids, constants, steps, outputs, bare, lead=["Z"], victims=victims, exact=exact
+    ).function()
     return Rendered(run, bind, _direct(program.input_ids, constants, steps, outputs) if alone else None)
 
 
@@ -199,10 +208,11 @@ class _Writer:
         *,
         lead: Sequence[str] = (),
         victims: Mapping[int, int] | None = None,
+        exact: bool = False,
     ) -> None:
         COUNTERS.renders += 1
         self.inputs, self.steps, self.outputs, self.bare = inputs, steps, outputs, bare
-        self.lead, self.victims = lead, victims or {}
+        self.lead, self.victims, self.exact = lead, victims or {}, exact
         self.fixed = {v: f"c{v}" for v in constants}
         self.lines: dict[tuple[str, int], Equation] = {}
         self.globals: dict[str, Any] = {
@@ -257,6 +267,19 @@ class _Writer:
             lines.append(f"    del {', '.join(left)}")
         return lines
 
+    def _memory(self, step: Step, v: int, of: Mapping[int, str]) -> str:
+        """The array that a result is written into, or None.
+
+        In an exact program the result must have the layout of a new one, by which later sums are rounded: that of the
+        only operand, or rows.
+        """
+        if v not in self.victims:
+            return "None"
+        name = of[self.victims[v]]
+        eq = step.equation
+        follows = eq.op.primitive.elementwise and len({*eq.variables}) == 1
+        return name if follows or not self.exact else f"{name} if {name}.flags.c_contiguous else None"
+
     def _steps(self, name: str, start: int, stop: int, registers: _Registers) -> list[str]:
         """One line for each step, from `start` to `stop`."""
         last, of = self.last, registers.of
@@ -267,7 +290,7 @@ class _Writer:
             step = self.steps[i]
             arguments = [self._operand(v, registers) for v in step.operands]
             if any(v in self.victims for v in step.results):
-                arguments += [of[self.victims[v]] if v in self.victims else "None" for v in step.results]
+                arguments += [self._memory(step, v, of) for v in step.results]
             sizes = [of[e] if e.__class__ is int else f"Z[{e.at}]" for e in step.sizes]  # type: ignore[union-attr]
             right = step.text.format(*arguments) or f"{self._callee(step)}({', '.join([*arguments, *sizes])})"
             for u in step.reads:

@@ -20,7 +20,7 @@ from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.ir._sizes import named, sizes_of
 from tenferro_runtime.passes.identities import remove_identities
-from tenferro_runtime.rendering._overwriting import OVERWRITING
+from tenferro_runtime.rendering._overwriting import EXACT, OVERWRITING
 from tenferro_runtime.rendering._render import Rendered, explain_failure, render, render_open
 from tenferro_runtime.rendering._updates_last import updates_last
 from tenferro_runtime.running._executables import compiled_form
@@ -64,7 +64,7 @@ def lowered(program: Program) -> Program:
                 from tenferro_runtime.fusion import parts
             found = parts(promised_like(found, program), _has_native_form)
         found = updates_last(found) if how.overwriting else found
-        found.memo[OVERWRITING] = how.overwriting
+        found.memo[OVERWRITING], found.memo[EXACT] = how.overwriting, how.exact
         program.memo["lowered"] = found
     return found
 
