@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 from fake_cupy import FakeCupy, fake_cupyx
 from simulated.installed import no_accelerator
@@ -43,7 +42,18 @@ def modules(**kind: Any) -> dict[str, Any]:
 
 @contextmanager
 def installed_cupy(**kind: Any) -> Iterator[FakeCupy]:
-    """A process in which the simulated CuPy is installed; `kind` is for `FakeCupy`."""
+    """A process in which the simulated CuPy is installed; `kind` is for `FakeCupy`.
+
+    What else is imported meanwhile stays: a module of primitives that is imported twice has them twice.
+    """
     found = modules(**kind)
-    with fresh_process(), mock.patch.dict(sys.modules, found):
-        yield found["cupy"]
+    before = {name: sys.modules.get(name) for name in found}
+    with fresh_process():
+        sys.modules.update(found)
+        try:
+            yield found["cupy"]
+        finally:
+            for name, module in before.items():
+                del sys.modules[name]
+                if module is not None:
+                    sys.modules[name] = module
