@@ -26,6 +26,9 @@ HUGE = ((0, 100_000), (100_000, 0), (0, 3_000_000))
 MOST = 300_000
 """Elements of an array; sizes that lead to more are left out."""
 
+MOST_STEPS = 100_000
+"""Extents in programs with loops, whose steps eager calls run in Python."""
+
 SHAPES = (("n", "m"),) * 3 + (("n",),) * 2 + (("m",), ("m", "n"), ("n", "n"))
 
 
@@ -62,7 +65,9 @@ def extents(shape: list[str], n: int, m: int) -> list[int]:
 def fitting(case: Case) -> list[list[int]]:
     """The sizes at which no array is too large."""
     shapes = [x["shape"] for x in (*case["inputs"], *case["lines"])]
-    return [s for s in case["sizes"] if all(math.prod(extents(d, *s)) <= MOST for d in shapes)]
+    loops = any(loop in x["text"] for x in case["lines"] for loop in ("tr.scan(", "_loop("))
+    sizes = [s for s in case["sizes"] if not loops or max(s) <= MOST_STEPS]
+    return [s for s in sizes if all(math.prod(extents(d, *s)) <= MOST for d in shapes)]
 
 
 class Arguments:
