@@ -7,14 +7,13 @@ what a walk is. Class names are the subject of tests/test_workspace.py.
 """
 
 import argparse
-import io
+import ast
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -56,28 +55,22 @@ def tolerance(section: str, ceiling: int) -> int:
 # -- lines --------------------------------------------------------------------------------------------------------
 
 
-PLAIN = re.compile(r"[rRuU]?['\"]")
-"""The beginning of a string that may be documentation; one with values in it, or of bytes, may not."""
-
-
 def python_code(text: str) -> tuple[int, Counter[str]]:
     """Count the lines of code of a Python file, and its calls of `CALLS`. A string that is a statement is no code."""
+    silent: set[int] = set()
     code: set[int] = set()
     calls: Counter[str] = Counter()
-    silent = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    tokens = [
-        t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type not in (tokenize.COMMENT, tokenize.NL)
-    ]
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], tokens[-1]]):
-        alone = (before is None or before.type in silent) and after.type in silent
-        if token.type in silent or (alone and PLAIN.match(token.string)):
-            continue
-        code.update(range(token.start[0], token.end[0] + 1))
-        made = before is not None and before.string in ("def", "class")
-        if token.string in CALLS and after.string == "(" and not made:
-            calls[token.string] += 1
-    rows = text.split("\n")
-    return sum(bool(rows[number - 1].strip()) for number in code), calls
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                silent.update(range(node.lineno, (node.end_lineno or 0) + 1))
+            case ast.Constant() | ast.JoinedStr():
+                code.update(range(node.lineno, (node.end_lineno or 0) + 1))
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in CALLS:
+                calls[name] += 1
+    rows = [row.strip() for row in text.split("\n")]
+    kept = [row for i, row in enumerate(rows, 1) if row and i not in silent and (row[0] != "#" or i in code)]
+    return len(kept), calls
 
 
 LEXEME = re.compile(
