@@ -91,13 +91,14 @@ SCIPY: Final = (
 SUITES: Final = (
     *map(_scipy, SCIPY),
     Suite("sklearn", _SKLEARN, options=("--pyargs",), environment=(("SCIPY_ARRAY_API", "1"),)),
-    Suite("symmray", ("tests/test_sparse", "tests/test_einsum_interface.py"), "symmray", ("symmray==0.5.0",)),
+    Suite("symmray", ("tests/test_sparse", "tests/test_einsum_interface.py"), "symmray"),
     Suite(
         "quimb",
         ("tests/test_tensor/test_decomp.py", "tests/test_tensor/test_optimizers.py"),
         "quimb",
         peers=("numpy", "torch", "jax"),
     ),
+    Suite("quimb.converted", ("tests/test_tensor",), "quimb", peers=("numpy", "torch", "jax")),
     Suite(
         "einops",
         tuple(map(_einops, ("ops", "einsum", "packing", "other"))),
@@ -105,6 +106,7 @@ SUITES: Final = (
         peers=("numpy",),
         environment=(("EINOPS_TEST_BACKENDS", "{backend}"),),
     ),
+    Suite("autograd", ("tests",), "autograd", peers=("numpy",), environment=(("SCIPY_ARRAY_API", "1"),)),
 )
 
 OWN: Final = "tenferro_runtime"
