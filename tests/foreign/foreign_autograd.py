@@ -8,7 +8,7 @@ rules, and the containers, which are Python's own here.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from types import ModuleType
@@ -72,7 +72,8 @@ def primitive(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_numeric(x: Any) -> bool:
-    return bool(leaves := tr.tree_leaves(x)) and all(isinstance(v, float | complex | np.ndarray | tr.Array) for v in leaves)
+    leaves = tr.tree_leaves(x)
+    return bool(leaves) and all(isinstance(v, float | complex | np.ndarray | tr.Array) for v in leaves)
 
 
 def _is_traced(x: Any) -> bool:
@@ -155,22 +156,23 @@ def install() -> None:
     for name, part in _REPLACED.items():
         module = import_module(name)
         family: Any = getattr(tr, part) if part else tr
-        for function in dir(module):
-            found = getattr(family, function, None)
-            if isinstance(getattr(np, function, None), np.ufunc) and not part:
-                found = getattr(np, function)  # which takes objects of all libraries
-            if callable(found) and function != "where" and not function.startswith("_"):
-                setattr(module, function, found)
-    _replace_where_calls_differ()
+        for word in dir(module):
+            found = getattr(family, word, None)
+            if isinstance(getattr(np, word, None), np.ufunc) and not part:
+                found = getattr(np, word)  # which takes objects of all libraries
+            if callable(found) and word != "where" and not word.startswith("_"):
+                setattr(module, word, found)
+    _replace_own_forms()
 
 
-def _replace_where_calls_differ() -> None:
+def _replace_own_forms() -> None:
     """Functions of which autograd has forms of its own."""
     anp: Any = import_module("autograd.numpy")
     anp.r_, anp.c_, anp.trace, anp._original_where = tr.r_, tr.c_, tr.linalg.trace, np.where
     anp.stack = lambda arrays, axis=0: tr.stack([*arrays], axis=axis)
     anp.make_diagonal = lambda d, axis1=-1, axis2=-2: d[..., None] * tr.eye(d.shape[-1])
+    special: Any = import_module("autograd.scipy.special")
     logsumexp = import_module("scipy.special").logsumexp  # which takes weights
-    import_module("autograd.scipy.special").logsumexp = lambda a, b=None, **options: logsumexp(
+    special.logsumexp = lambda a, b=None, **options: logsumexp(
         tr.asarray(a), b=None if b is None else tr.asarray(b), **options
     )

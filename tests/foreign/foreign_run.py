@@ -27,7 +27,7 @@ ROOT = HERE.parents[1]
 FOLDER = ROOT / "build" / "foreign"
 KNOWN = HERE / "known.toml"
 TORCH_REQUIREMENT = "torch==2.13.0"
-SHOWN = 200
+SHOWN = 40
 """Failures that are printed at most."""
 
 Outcomes = dict[str, tuple[str, str]]

@@ -42,6 +42,10 @@ def _einops(name: str) -> str:
     return f"einops/tests/test_{name}.py"
 
 
+def _quimb(name: str) -> str:
+    return f"tests/test_tensor/test_{name}.py"
+
+
 _SKLEARN: Final = (
     "sklearn._loss.tests.test_link",
     "sklearn._loss.tests.test_loss",
@@ -98,7 +102,13 @@ SUITES: Final = (
         "quimb",
         peers=("numpy", "torch", "jax"),
     ),
-    Suite("quimb.converted", ("tests/test_tensor",), "quimb", peers=("numpy", "torch", "jax")),
+    Suite(
+        "quimb.converted",
+        tuple(map(_quimb, ("tensor_core", "contract", "gating", "fitting", "tensor_builder", "tn1d/test_core"))),
+        "quimb",
+        needs=("networkx==3.5",),
+        peers=("numpy", "jax"),
+    ),
     Suite(
         "einops",
         tuple(map(_einops, ("ops", "einsum", "packing", "other"))),

@@ -18,9 +18,7 @@ from tenferro_tensor_core.tracebacks import boundary
 
 
 @boundary
-def cross(
-    x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = -1
-) -> Array:
+def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = -1) -> Array:
     """Cross product of 3-vectors along an axis; the other axes broadcast.
 
     Args:
