@@ -33,6 +33,7 @@ def _scipy(part: str) -> Suite:
     return Suite(
         f"scipy.{part}",
         (f"scipy.{part}",),
+        peers=("numpy", "torch", "jax.numpy"),
         options=("--pyargs", "-m", "array_api_backends and not slow and not xslow"),
         environment=(("SCIPY_ARRAY_API", '["{backend}"]'),),
     )
