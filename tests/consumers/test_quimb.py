@@ -1,5 +1,7 @@
 """quimb on tensors: states and operators of tenferro's tensors, contracted, split, evolved, optimised and compiled."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -243,3 +245,9 @@ def test_quimb_s_own_class_takes_the_name() -> None:
     )  # fmt: skip
     optimizer.optimize(3)
     assert optimizer.loss < 2.0
+
+
+@pytest.mark.parametrize("package", ["tenferro_runtime", "tenferro_ad"])
+def test_quimb_may_be_imported_first(package: str) -> None:
+    code = f"import quimb.tensor.optimize as optimize, {package}; print('tenferro' in optimize._BACKEND_HANDLERS)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"

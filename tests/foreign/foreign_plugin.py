@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 BACKEND = os.environ.get("FOREIGN_BACKEND", "tenferro_runtime")
@@ -47,11 +48,29 @@ def pytest_configure(config: pytest.Config) -> None:
         import_module(OWN)
         handlers = import_module("quimb.tensor.optimize")._BACKEND_HANDLERS
         handlers[OWN] = handlers["tenferro"]
+    if SUITE == "quimb.converted" and BACKEND != "numpy":
+        _convert_networks()
     if SUITE == "symmray" and BACKEND != "numpy":
         _fill_blocks()
     if SUITE == "einops" and BACKEND == OWN:
         import_module("tenferro_runtime")
         _try_in_einops(import_module("einops._backends"))
+    if SUITE == "autograd" and BACKEND == OWN:
+        import_module("foreign_autograd").install()
+
+
+def _convert_networks() -> None:
+    """The numbers of every tensor of quimb in the other library."""
+    if BACKEND == "jax":
+        import_module("jax").config.update("jax_enable_x64", True)
+    convert = import_module({"jax": "jax.numpy"}.get(BACKEND, BACKEND)).asarray
+    tensor: Any = import_module("quimb.tensor").Tensor
+    keep = tensor._set_data
+
+    def _set_data(self: Any, data: Any) -> None:
+        keep(self, convert(data) if isinstance(data, np.ndarray) and data.dtype.kind in "fc" else data)
+
+    tensor._set_data = _set_data
 
 
 def _fill_blocks() -> None:

@@ -44,7 +44,7 @@ def installer() -> str:
 
 def sources(suite: Suite) -> Path:
     """The unpacked source archive of a suite, of the version that is installed."""
-    release = next((need.partition("==")[2] for need in suite.needs), None) or version(suite.archive)
+    release = version(suite.archive)
     folder = FOLDER / f"{suite.archive}-{release}"
     if not folder.exists():
         options = ("--no-binary", ":all:", "--no-deps", "--dest", str(FOLDER))

@@ -33,6 +33,7 @@ def _scipy(part: str) -> Suite:
     return Suite(
         f"scipy.{part}",
         (f"scipy.{part}",),
+        peers=("numpy", "torch", "jax.numpy"),
         options=("--pyargs", "-m", "array_api_backends and not slow and not xslow"),
         environment=(("SCIPY_ARRAY_API", '["{backend}"]'),),
     )
@@ -40,6 +41,10 @@ def _scipy(part: str) -> Suite:
 
 def _einops(name: str) -> str:
     return f"einops/tests/test_{name}.py"
+
+
+def _quimb(name: str) -> str:
+    return f"tests/test_tensor/test_{name}.py"
 
 
 _SKLEARN: Final = (
@@ -91,12 +96,19 @@ SCIPY: Final = (
 SUITES: Final = (
     *map(_scipy, SCIPY),
     Suite("sklearn", _SKLEARN, options=("--pyargs",), environment=(("SCIPY_ARRAY_API", "1"),)),
-    Suite("symmray", ("tests/test_sparse", "tests/test_einsum_interface.py"), "symmray", ("symmray==0.5.0",)),
+    Suite("symmray", ("tests/test_sparse", "tests/test_einsum_interface.py"), "symmray"),
     Suite(
         "quimb",
         ("tests/test_tensor/test_decomp.py", "tests/test_tensor/test_optimizers.py"),
         "quimb",
         peers=("numpy", "torch", "jax"),
+    ),
+    Suite(
+        "quimb.converted",
+        tuple(map(_quimb, ("tensor_core", "contract", "gating", "fitting", "tensor_builder", "tn1d/test_core"))),
+        "quimb",
+        needs=("networkx==3.5",),
+        peers=("numpy", "jax"),
     ),
     Suite(
         "einops",
@@ -105,6 +117,7 @@ SUITES: Final = (
         peers=("numpy",),
         environment=(("EINOPS_TEST_BACKENDS", "{backend}"),),
     ),
+    Suite("autograd", ("tests",), "autograd", peers=("numpy",), environment=(("SCIPY_ARRAY_API", "1"),)),
 )
 
 OWN: Final = "tenferro_runtime"

@@ -317,7 +317,7 @@ def test_scalars_out():
         (lambda: tr.full(2, 300, dtype=tr.uint8), ArgumentError, "filled with 300: .*a number that fits the dtype"),
         (lambda: tr.arange(0, 5, 0), ArgumentError, r"a step other than 0, got arange\(0, 5, 0\)"),
         (lambda: tr.linspace(0, 1, -1), ArgumentError, "at least 0, got -1"),
-        (lambda: tr.zeros(2).T, ShapeError, "T is the transpose of a matrix, .* use mT for stacks"),
+        (lambda: tr.zeros((2, 2, 2)).T, ShapeError, "T is the transpose of a matrix, .* use mT for stacks"),
         (
             lambda: tr.astype(tr.asarray([1j]), tr.float64),
             DTypeError,

@@ -21,6 +21,10 @@ C = np.arange(8.0)
 FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "clip": lambda xp, a: xp.clip(a(M), a_min=2, a_max=7),
     "cross": lambda xp, a: xp.cross(a(H), a(M[:, :3]), axisa=0, axisb=1, axisc=0),
+    "cross, axis=None": lambda xp, a: xp.cross(a(H), a(M[:, :3]), axisa=0, axis=None),
+    "T of a vector": lambda xp, a: a(H)[:, 0].T,
+    "T of a number": lambda xp, a: a(H)[0, 0].T,
+    "flat": lambda xp, a: xp.stack([x * x for x in a(H).T.flat]),
     "cross of stacks": lambda xp, a: xp.cross(a(M[:, :3]), a(M[:, :3] + 1), -1, -1, 0),
     "moveaxis": lambda xp, a: xp.moveaxis(a(M), source=0, destination=1),
     "partition": lambda xp, a: xp.partition(a(V), kth=2)[2],

@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import tenferro_tensor_core as core
@@ -38,6 +39,7 @@ def test_the_table_is_complete():
     }
     assert exported == {"TenferroError", *BUILTINS}
     assert issubclass(core.MissingRuleError, core.GradientError)
+    assert issubclass(core.NumericalError, np.linalg.LinAlgError)  # which callers of NumPy's functions catch
 
 
 @pytest.mark.parametrize("name", BUILTINS)

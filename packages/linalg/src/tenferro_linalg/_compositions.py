@@ -18,7 +18,7 @@ from tenferro_tensor_core.tracebacks import boundary
 
 
 @boundary
-def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int = -1) -> Array:
+def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = -1) -> Array:
     """Cross product of 3-vectors along an axis; the other axes broadcast.
 
     Args:
@@ -27,7 +27,8 @@ def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1
         axisa: the axis of the vectors of `x1`.
         axisb: the axis of the vectors of `x2`.
         axisc: the axis of the vectors of the result.
-        axis: the axis of all three, counted along the broadcast shape; another one than -1 precedes the three.
+        axis: the axis of all three, counted along the broadcast shape; another one than -1 and ``None``, NumPy's
+            default, precedes the three.
 
     Returns:
         Array of the broadcast shape and the promoted dtype.
@@ -40,6 +41,7 @@ def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1
     Tensor([0., 0., 1.])
     """
     x1, x2 = value(x1), value(x2)
+    axis = -1 if axis is None else axis
     if axis == -1 and not axisa == axisb == axisc == -1:
         given = {"axisa": axisa, "axisb": axisb, "axisc": axisc}
         first, second, out = [integer("cross", name, at) for name, at in given.items()]

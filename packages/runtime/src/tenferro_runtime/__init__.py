@@ -643,8 +643,6 @@ def _make_kernel(expansion: Expansion, ins: tuple[Spec, ...], params: dict[str, 
 _PROVIDERS.append(_whole)
 Expansion.make_kernel = staticmethod(_make_kernel)
 
-_wait_for_libraries()
-
 _DEFERRED = {
     "batching._vmap": "vmap",
     "callbacks": "debug_callback debug_print pure_callback",
@@ -691,3 +689,6 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "__version__", "bfloat16", *_namespace.reachable()})
+
+
+_wait_for_libraries()  # last: adapters use the functions of this module

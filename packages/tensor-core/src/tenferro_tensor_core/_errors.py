@@ -6,6 +6,8 @@ keeps working. The text is for people, `payload` for programs.
 
 from typing import Any
 
+from numpy.linalg import LinAlgError
+
 
 class TenferroError(Exception):
     """Base class of all errors that tenferro raises deliberately.
@@ -150,8 +152,10 @@ class ForeignFunctionError(UnsupportedError, TypeError):
     """
 
 
-class NumericalError(TenferroError, ArithmeticError):
+class NumericalError(TenferroError, ArithmeticError, LinAlgError):
     """A computation failed numerically: no convergence, a singular matrix, a division by zero.
+
+    It is also NumPy's `LinAlgError`, which code that calls NumPy's functions on tensors expects.
 
     Raised instead of returning NaN. Regularise or rescale the input, or use the variant of the
     function that the message names.

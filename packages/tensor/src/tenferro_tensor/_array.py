@@ -238,7 +238,9 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     @property
     @direct(transposed, ANY_SIZE, views=True)
     def T(self) -> Array:
-        """The transpose of a matrix; see `mT` for stacks and `transpose` for other orders."""
+        """The transpose of a matrix, and a vector as it is; see `mT` for stacks and `transpose` for other orders."""
+        if self.spec.ndim < 2:
+            return self
         if self.spec.ndim != 2:
             raise ShapeError(
                 f"T is the transpose of a matrix, got {self.spec!r}; use mT for stacks of matrices, "
@@ -255,9 +257,18 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
 
     @property
     def H(self) -> Array:
-        """The conjugate transposes of a stack of matrices."""
-        out = functions.matrix_transpose(self)
+        """The conjugate transposes of a stack of matrices; of a vector its conjugate."""
+        out = self if self.spec.ndim < 2 else functions.matrix_transpose(self)
         return catalog.conj(out) if self.spec.cplx else out
+
+    @property
+    def flat(self) -> Array:
+        """The elements in row-major order: a view with one axis.
+
+        >>> tr.asarray([[1.0, 2.0], [3.0, 4.0]]).flat[2]
+        Tensor(3.)
+        """
+        return self.reshape(-1)
 
     @property
     def real(self) -> Array:
