@@ -132,12 +132,19 @@ _VALUE: Final[dict[str, Any]] = {
 
 def samples(p: Poly) -> Samples:
     """Return the values of a polynomial at the sample points, None where a divisor is zero."""
-    total: list[int | None] = [0] * SAMPLE_POINTS
+    total: list[int | None] = [p.get((), 0)] * SAMPLE_POINTS
     for monomial, coefficient in p.items():
-        for i, values in enumerate(zip(*(atom.samples for atom in monomial)) if monomial else [()] * SAMPLE_POINTS):
+        for i, value in enumerate(_values(monomial) if monomial else ()):
             known = total[i]
-            total[i] = None if known is None or None in values else known + coefficient * prod(values)
+            total[i] = None if known is None or value is None else known + coefficient * value
     return tuple(total)
+
+
+def _values(monomial: Monomial) -> Samples:
+    """Values of a nonempty product of atoms at the sample points."""
+    if len(monomial) == 1:
+        return monomial[0].samples
+    return tuple([None if None in values else prod(values) for values in zip(*[atom.samples for atom in monomial])])
 
 
 def as_poly(d: Any) -> Poly:
@@ -235,7 +242,9 @@ def bounds(p: Poly) -> Bounds:
     for monomial, coefficient in p.items():
         small: int | None = 1
         large: int | None = 1
-        for atom in monomial:
+        if monomial:
+            small, large = monomial[0].lower, monomial[0].upper
+        for atom in monomial[1:]:
             small, large = _interval_product((small, large), (atom.lower, atom.upper))
         if coefficient < 0:
             small, large = large, small

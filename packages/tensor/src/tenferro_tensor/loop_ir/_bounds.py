@@ -165,9 +165,13 @@ class _Certain:
             return True
         if not self.shifted:
             self.shifted.extend([within(f, self.sizes) for f in self.facts])
-        return any(
-            isinstance(f, Dim) and f.variables & shifted.variables and decide(shifted, ">=", f) for f in self.shifted
-        )
+        return any(isinstance(f, Dim) and _cancels(shifted, f) and decide(shifted, ">=", f) for f in self.shifted)
+
+
+def _cancels(d: Dim, fact: Dim) -> bool:
+    """Whether a term of a size becomes smaller without the fact; otherwise the fact rarely proves anything."""
+    terms = dict(d.terms)
+    return any(monomial and terms.get(monomial, 0) * c > 0 for monomial, c in fact.terms)
 
 
 def _above(extents: Iterable[DimLike]) -> dict[str, DimLike]:
