@@ -40,6 +40,9 @@ MIN_LLVM = 20
 MAX_SWITCHED_LLVM = 22
 """Newest LLVM whose global switches are known; an unknown switch would end the process."""
 
+REDUCED_MAX_LINES = 300
+"""Longest function (in lines of text) whose loops undergo strength reduction."""
+
 MIN_LLVMLITE = (0, 45)
 """Oldest llvmlite that ships it."""
 
@@ -141,21 +144,26 @@ class _Compiler:
         _COMPILERS.append(self)
 
     def generated(self, module: Any) -> bytes:
-        """The object of a module.
+        """The object of an optimised module.
 
-        Without loop strength reduction: that pass takes up to half of the time of all compilation, and our loops are no
-        faster with it. Its switch is global, hence the lock: nobody else compiles meanwhile.
+        Strength reduction of loops takes time that grows faster than a function, up to half of all compilation; only
+        short functions, whose instructions are mostly addresses, gain. Its switch is global, hence the lock.
         """
-        llvm, known = self.llvm, self.llvm.llvm_version_info[0] <= MAX_SWITCHED_LLVM
+        llvm = self.llvm
+        if llvm.llvm_version_info[0] > MAX_SWITCHED_LLVM:
+            return self.machine.emit_object(module)  # type: ignore[no-any-return]
+        builder = llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options())
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_loop_strength_reduce_pass()
+        for f in module.functions:
+            if not f.is_declaration and str(f).count("\n") <= REDUCED_MAX_LINES:
+                passes.run(f, builder)
         with _lock_of_llvm():
+            llvm.set_option("tenferro", "-disable-lsr=true")
             try:
-                if known:
-                    llvm.set_option("tenferro", "-disable-lsr=true")
-                code: bytes = self.machine.emit_object(module)
+                return self.machine.emit_object(module)  # type: ignore[no-any-return]
             finally:
-                if known:
-                    llvm.set_option("tenferro", "-disable-lsr=false")
-        return code
+                llvm.set_option("tenferro", "-disable-lsr=false")
 
     def _machine(self) -> Any:
         target = self.llvm.Target.from_triple(self.host.triple)
@@ -377,7 +385,7 @@ class Engine:
                 module = self._compiler.llvm.parse_assembly(str(module).replace(" optnone", ""), context)
         needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
         needs += [v.name for v in module.global_variables if v.is_declaration]
-        code = self._compiler.generated(module)
+        code: bytes = self._compiler.generated(module) if level else self._compiler.machine.emit_object(module)
         self._counts["compiled"] += 1
         return " ".join(needs).encode() + b"\n" + code
 
