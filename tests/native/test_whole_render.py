@@ -436,6 +436,21 @@ def test_large_nests_poll_between_pieces():
     assert f.run(sizes={"n": size}, poll=lambda: 9, countdown=1)[0] == 9
 
 
+def test_small_functions_have_the_same_bits_with_half_of_the_code():
+    w = Writing("n")
+    x, out, total = w.input("f8", n), w.output("f8", n), w.output("f8")
+    with w.loop(n) as i:
+        w.store(out, i, w.let(mul, w.load(x, i), literal(3.0)))
+    (found,) = w.fold(n, [literal(1.0)], lambda i, c: [w.let(add, c, w.load(x, i))], Order.GROUPED)
+    w.store(total, 0, found)
+    usual, small = Native(w.function()), Native(w.function(), small=True)
+    assert 2 * len(small.rendered.text) < len(usual.rendered.text)
+    for size in (0, 1, 7, 100, 3001):
+        a = RNG.random(size)
+        for one, other in zip(usual(a, sizes={"n": size}), small(a, sizes={"n": size}), strict=True):
+            same(one, other)
+
+
 def test_results_of_nested_reductions_come_back_from_nests():
     w = Writing("n")
     x, out, squares = w.input("c16", n), w.output("c16"), w.output("i8")

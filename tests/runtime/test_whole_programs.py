@@ -120,6 +120,36 @@ def test_ten_sizes_are_compiled_once() -> None:
     assert engine().stats()["loaded"] == before
 
 
+def test_sizes_worth_a_team_have_a_function_of_their_own() -> None:
+    """The function of small sizes has no code for a team; both give equal bits."""
+    from tenferro_cpu.native import engine
+
+    def f(x: Any, y: Any) -> Any:
+        a = x * y + tr.flip(x)
+        return a - tr.sum(a), a[1:] * x[:-1], tr.max(a * 3.0)
+
+    def natives() -> int:
+        return engine().stats()["loaded"]
+
+    def bits(g: Any, n: int) -> list[bytes]:
+        return [r.numpy().tobytes() for r in g(*[tensor(v) for v in np.random.default_rng(n).normal(size=(2, n))])]
+
+    small, large = 1000, 1_000_000
+    first, other = tr.compile(f), tr.compile(f)
+    for g, n in ((first, small), (other, large)):
+        before = natives()
+        bits(g, n), bits(g, n)
+        fusion.wait()
+        assert natives() > before
+    before = natives()
+    assert bits(first, small) == bits(other, small)
+    assert natives() == before
+    bits(first, large), bits(first, large)
+    fusion.wait()
+    assert bits(first, large) == bits(other, large)
+    assert bits(first, small) == bits(other, small)
+
+
 def test_a_long_loop_is_compiled_before_it_runs() -> None:
     f = tr.compile(lambda x: tr.scan(lambda c, _: (c * 0.999 + 1.0, None), x, None, length=200_000)[0])
     x = tensor(np.ones(3))

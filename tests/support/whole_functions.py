@@ -201,13 +201,17 @@ class Context(ctypes.Structure):
 class Native:
     """A function rendered and compiled for this processor, or for one that differs from it as `machine` says.
 
+    `small` is that of `render`.
+
     A test that needs it is skipped at the vector level whose code has no functions such as exp.
     """
 
-    def __init__(self, function: LoopFunction, level: int | None = None, **machine: Any) -> None:
+    def __init__(
+        self, function: LoopFunction, level: int | None = None, *, small: bool = False, **machine: Any
+    ) -> None:
         self.function = function
         try:
-            self.rendered = render(function, replace(engine().host, **machine))
+            self.rendered = render(function, replace(engine().host, **machine), small=small)
         except UnsupportedError as missing:  # functions need fused multiply-add
             if engine().host.level != "generic":
                 raise

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import operator
 import pickle
 import subprocess
@@ -20,6 +21,7 @@ from tenferro_tensor_core import (
     Dim,
     InconclusiveDimError,
     ShapeError,
+    always,
     decide,
     dim,
     dim_max,
@@ -27,6 +29,7 @@ from tenferro_tensor_core import (
     evaluate,
     floordiv,
 )
+from tenferro_tensor_core._decide import COMPARISONS
 from tenferro_tensor_core._dims import _dims
 
 a, b, c = dim("a"), dim("b"), dim("c", min=1, max=9)
@@ -80,6 +83,14 @@ def test_bounds_decide():
     assert decide(dim("k", 3, 3), "==", 3) is True
     assert decide(n, "==", m) is None and decide(n, "<", m) is None and decide(n, ">", 0) is None
     assert decide(2, "<=", 2) is True
+
+
+def test_always_is_what_decide_proves():
+    for a, b in itertools.product((n, dim_min(n, m), 2 * (n // 2), 3, dim("k", 3, 3), n + m - 1), repeat=2):
+        for op in COMPARISONS:
+            assert always(a, op, b) == (decide(a, op, b) is True), (a, op, b)
+    with pytest.raises(ArgumentError, match="not a comparison of sizes"):
+        always(n, "=<", m)
 
 
 def test_names_and_bounds_make_the_variable():

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._decide import decide
+from ._decide import always, decide
 from ._decisions import Decisions, Guard
 from ._dims import DIM_MEMO, Dim, DimLike, as_size, dim, dim_max, dim_min, evaluate, floordiv
 from ._dtypes import (
@@ -122,6 +122,7 @@ __all__ = [
     "TenferroError",
     "TracingError",
     "UnsupportedError",
+    "always",
     "as_size",
     "ask",
     "assume",

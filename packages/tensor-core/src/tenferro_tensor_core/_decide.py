@@ -57,6 +57,39 @@ def decide(a: DimLike, op: str, b: DimLike) -> bool | None:
     return _unknown_op(op)
 
 
+def always(a: DimLike, op: str, b: DimLike) -> bool:
+    """Whether `a op b` is proved for all values within the bounds.
+
+    That is, `decide` returns True. It does not try to refute the comparison, which is often the harder proof.
+
+    Args:
+        a: left size.
+        op: one of == != < <= > >=.
+        b: right size.
+
+    Returns:
+        The answer.
+
+    Raises:
+        ArgumentError: `op` is not a comparison.
+
+    >>> from tenferro_tensor_core import dim, dim_min
+    >>> n, m = dim("n", max=64), dim("m")
+    >>> always(n, "<=", 100), always(dim_min(n, m), "<=", m), always(n, "==", m)
+    (True, True, False)
+    """
+    match op:
+        case ">=":
+            return nonnegative(a - b)
+        case "<=":
+            return nonnegative(b - a)
+        case ">":
+            return nonnegative(a - b - 1)
+        case "<":
+            return nonnegative(b - a - 1)
+    return decide(a, op, b) is True
+
+
 def _unknown_op(op: str) -> NoReturn:
     raise ArgumentError(f"{op!r} is not a comparison of sizes; use one of {', '.join(COMPARISONS)}", op=op)
 

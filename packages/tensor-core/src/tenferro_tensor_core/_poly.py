@@ -4,6 +4,7 @@ A monomial is a tuple of atoms sorted by key; the empty one is 1. Terms are orde
 lexicographically: division needs a monomial order, which multiplication preserves.
 """
 
+from functools import lru_cache
 from math import prod
 from typing import Any, Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
@@ -132,12 +133,18 @@ _VALUE: Final[dict[str, Any]] = {
 
 def samples(p: Poly) -> Samples:
     """Return the values of a polynomial at the sample points, None where a divisor is zero."""
-    total: list[int | None] = [0] * SAMPLE_POINTS
+    total: list[int | None] = [p.get((), 0)] * SAMPLE_POINTS
     for monomial, coefficient in p.items():
-        for i, values in enumerate(zip(*(atom.samples for atom in monomial)) if monomial else [()] * SAMPLE_POINTS):
+        for i, value in enumerate(_values(monomial) if monomial else ()):
             known = total[i]
-            total[i] = None if known is None or None in values else known + coefficient * prod(values)
+            total[i] = None if known is None or value is None else known + coefficient * value
     return tuple(total)
+
+
+@lru_cache(4096)  # proofs ask about sums of the same products again and again
+def _values(monomial: Monomial) -> Samples:
+    """Values of a nonempty product of atoms at the sample points."""
+    return tuple([None if None in values else prod(values) for values in zip(*[atom.samples for atom in monomial])])
 
 
 def as_poly(d: Any) -> Poly:
@@ -233,15 +240,21 @@ def bounds(p: Poly) -> Bounds:
     low: int | None = 0
     high: int | None = 0
     for monomial, coefficient in p.items():
-        small: int | None = 1
-        large: int | None = 1
-        for atom in monomial:
-            small, large = _interval_product((small, large), (atom.lower, atom.upper))
+        small, large = _ends(monomial)
         if coefficient < 0:
             small, large = large, small
         low = None if low is None or small is None else low + coefficient * small
         high = None if high is None or large is None else high + coefficient * large
     return low, high
+
+
+@lru_cache(4096)
+def _ends(monomial: Monomial) -> Bounds:
+    """Bounds of a product of atoms."""
+    found: Bounds = (1, 1)
+    for atom in monomial:
+        found = _interval_product(found, (atom.lower, atom.upper))
+    return found
 
 
 def _interval_product(a: Bounds, b: Bounds) -> Bounds:

@@ -299,7 +299,8 @@ def occurring(*programs: Program) -> dict[str, DimLike]:
 
 def _collect(value: Any, found: dict[str, DimLike]) -> None:
     if isinstance(value, Dim):
-        found.update((str(n), n) for n in value.bare())
+        if not value.variables <= found.keys():
+            found.update((str(n), n) for n in value.bare())
     elif isinstance(value, Program):
         found.update(occurring(value))
     elif value.__class__ is tuple:

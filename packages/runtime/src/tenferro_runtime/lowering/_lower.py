@@ -82,6 +82,7 @@ def _written(program: Program, lowering: Lowering) -> LoopFunction:
         renamed(w.statements, moved) if moved else tuple(w.statements),
         (*dict.fromkeys((*relied_on(program), *w.requires)),),
         where=partial(_where, w.sources),
+        examples=program.examples,
     )
 
 

@@ -39,7 +39,7 @@ from tenferro_tensor.loop_ir._nodes import (
 )
 from tenferro_tensor.loop_ir._text import declared, head
 from tenferro_tensor.loop_ir._traversal import Touch, registers, touches
-from tenferro_tensor_core import Dim, DimLike, decide, dim, dim_max, dim_min
+from tenferro_tensor_core import Dim, DimLike, always, dim, dim_max, dim_min
 
 Range = tuple[DimLike | None, DimLike | None]
 """Lower and upper bound; None if there is none."""
@@ -156,18 +156,22 @@ class _Certain:
         return found
 
     def _proves(self, d: Dim) -> bool:
-        if decide(d, ">=", 0):  # of an extent as it stands: that n // 16 >= 0 is harder to see of (n + 1) // 16
+        if always(d, ">=", 0):  # of an extent as it stands: that n // 16 >= 0 is harder to see of (n + 1) // 16
             return True
         shifted = within(d, self.sizes)
         if not isinstance(shifted, Dim):
             return shifted >= 0
-        if self.sizes and decide(shifted, ">=", 0):
+        if self.sizes and always(shifted, ">=", 0):
             return True
         if not self.shifted:
             self.shifted.extend([within(f, self.sizes) for f in self.facts])
-        return any(
-            isinstance(f, Dim) and f.variables & shifted.variables and decide(shifted, ">=", f) for f in self.shifted
-        )
+        return any(isinstance(f, Dim) and _cancels(shifted, f) and always(shifted, ">=", f) for f in self.shifted)
+
+
+def _cancels(d: Dim, fact: Dim) -> bool:
+    """Whether a term of a size becomes smaller without the fact; otherwise the fact rarely proves anything."""
+    terms = dict(d.terms)
+    return any(monomial and terms.get(monomial, 0) * c > 0 for monomial, c in fact.terms)
 
 
 def _above(extents: Iterable[DimLike]) -> dict[str, DimLike]:

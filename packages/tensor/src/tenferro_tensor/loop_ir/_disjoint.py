@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from tenferro_tensor_core import Dim, DimLike, decide, dim
+from tenferro_tensor_core import Dim, DimLike, always, dim
 
 MAX_LEAST: Final = 16
 """Largest lower bound derived for a size from loops that run at least once."""
@@ -29,9 +29,9 @@ class Digit:
     @staticmethod
     def of(step: DimLike, low: DimLike, high: DimLike) -> Digit | None:
         """Make a digit from a step of any sign; None if the sign depends on sizes."""
-        if decide(step, ">=", 0):
+        if always(step, ">=", 0):
             return Digit(step, low, high)
-        return Digit(-step, -high, -low) if decide(step, "<=", 0) else None
+        return Digit(-step, -high, -low) if always(step, "<=", 0) else None
 
 
 def never_zero(constant: DimLike, digits: Iterable[Digit], chosen: Digit | None = None) -> bool:
@@ -40,13 +40,13 @@ def never_zero(constant: DimLike, digits: Iterable[Digit], chosen: Digit | None 
     while True:
         low, high = _range(constant, left)
         if chosen is None:
-            if decide(low, ">", 0) or decide(high, "<", 0):
+            if always(low, ">", 0) or always(high, "<", 0):
                 return True
         else:
-            if decide(low, ">", -chosen.step) and decide(high, "<", chosen.step):
+            if always(low, ">", -chosen.step) and always(high, "<", chosen.step):
                 return True
             with_low, with_high = _range(constant, [*left, chosen])
-            if decide(with_low, ">", 0) or decide(with_high, "<", 0):
+            if always(with_low, ">", 0) or always(with_high, "<", 0):
                 return True
         forced = _forced(constant, left, chosen)
         if forced is None:
@@ -61,7 +61,7 @@ def never_multiple(by: int, constant: DimLike, digits: Iterable[Digit], chosen: 
         return False
     for start in (constant % by, constant % by - by):
         low, high = _range(start, [*rest, chosen])
-        if decide(low, ">", -by) and decide(high, "<", by) and never_zero(start, rest, chosen):
+        if always(low, ">", -by) and always(high, "<", by) and never_zero(start, rest, chosen):
             return True
     return False
 
@@ -71,7 +71,7 @@ def _forced(constant: DimLike, digits: list[Digit], chosen: Digit | None) -> int
     for k, digit in enumerate(digits):
         others = [*digits[:k], *digits[k + 1 :], *(() if chosen is None else (chosen,))]
         low, high = _range(constant, others)
-        if decide(low, ">", -digit.step) and decide(high, "<", digit.step):
+        if always(low, ">", -digit.step) and always(high, "<", digit.step):
             return k
     return None
 
@@ -105,9 +105,17 @@ def _lower(d: DimLike) -> int:
 @lru_cache(4096)  # every access asks again about the extents of the loops around it
 def _empty(extent: Dim, name: str, most: int) -> bool:
     """Whether an extent is never positive while a size is at most `most`."""
-    return bool(decide(extent.substitute({name: dim(name, 0, most)}), "<=", 0))
+    return always(extent.substitute({name: dim(name, 0, most)}), "<=", 0)
 
 
 def within(d: DimLike, sizes: dict[str, DimLike]) -> DimLike:
     """An extent in terms of the tightened sizes."""
-    return d.substitute(sizes) if sizes and isinstance(d, Dim) else d
+    if not sizes or isinstance(d, int):
+        return d
+    found = tuple([(name, sizes[name]) for name in d.variables if name in sizes])
+    return _substituted(d, found) if found else d
+
+
+@lru_cache(4096)  # nested scopes tighten few sizes each, and ask about the same facts
+def _substituted(d: Dim, sizes: tuple[tuple[str, DimLike], ...]) -> DimLike:
+    return d.substitute(dict(sizes))

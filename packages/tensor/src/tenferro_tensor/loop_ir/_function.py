@@ -52,6 +52,7 @@ class LoopFunction:
         clamps: numbers of registers that keep positions inside. They never act in a function without faults, and
             independence of iterations is judged as if they did not.
         where: the user's source line that a register was written for, by number; empty if it is unknown.
+        examples: sizes at which it is needed first; a native form may refuse others. Empty if it must serve all sizes.
 
     >>> from tenferro_tensor.catalog import mul
     >>> from tenferro_tensor.loop_ir import Affine, For, Let, Load, Order, Reg, Role, Store
@@ -80,6 +81,7 @@ class LoopFunction:
     requires: tuple[Requirement, ...] = ()
     clamps: frozenset[int] = frozenset()
     where: Callable[[int], str] = field(default=lambda number: "", compare=False, repr=False)
+    examples: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
         return show(self)

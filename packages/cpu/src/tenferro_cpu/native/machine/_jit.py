@@ -13,7 +13,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,12 @@ RESOLVERS: dict[str, Callable[[Sequence[str]], Mapping[str, int]]] = {}
 
 MIN_LLVM = 20
 """Oldest LLVM with opaque pointers, ``splat`` constants and vector ``llvm.ldexp``, which the kernels use."""
+
+MAX_SWITCHED_LLVM = 22
+"""Newest LLVM whose global switches are known; an unknown switch would end the process."""
+
+REDUCED_MAX_LINES = 300
+"""Longest function (in lines of text) whose loops undergo strength reduction."""
 
 MIN_LLVMLITE = (0, 45)
 """Oldest llvmlite that ships it."""
@@ -137,6 +143,28 @@ class _Compiler:
         self.target = repr((build, self.host.triple, self.host.cpu, self.host.features))
         _COMPILERS.append(self)
 
+    def generated(self, module: Any) -> bytes:
+        """The object of an optimised module.
+
+        Strength reduction of loops takes time that grows faster than a function, up to half of all compilation; only
+        short functions, whose instructions are mostly addresses, gain. Its switch is global, hence the lock.
+        """
+        llvm = self.llvm
+        if llvm.llvm_version_info[0] > MAX_SWITCHED_LLVM:
+            return self.machine.emit_object(module)  # type: ignore[no-any-return]
+        builder = llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options())
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_loop_strength_reduce_pass()
+        for f in module.functions:
+            if not f.is_declaration and str(f).count("\n") <= REDUCED_MAX_LINES:
+                passes.run(f, builder)
+        with _lock_of_llvm():
+            llvm.set_option("tenferro", "-disable-lsr=true")
+            try:
+                return self.machine.emit_object(module)  # type: ignore[no-any-return]
+            finally:
+                llvm.set_option("tenferro", "-disable-lsr=false")
+
     def _machine(self) -> Any:
         target = self.llvm.Target.from_triple(self.host.triple)
         return target.create_target_machine(
@@ -205,11 +233,7 @@ class Engine:
     @contextmanager
     def idle(self) -> Iterator[None]:
         """Hold off compiling and loading: no thread is inside LLVM, or between two dependent calls."""
-        # llvmlite holds this lock in every call of LLVM, and exposes it nowhere else.
-        with (
-            self._lock,
-            getattr(library("llvmlite.binding").ffi.lib, "_lock", nullcontext()) if _COMPILERS else nullcontext(),
-        ):
+        with self._lock, _lock_of_llvm() if _COMPILERS else nullcontext():
             yield
 
     def function(self, ir_text: str, name: str, symbols: Mapping[str, int] | None = None, level: int = 0) -> int:
@@ -361,7 +385,7 @@ class Engine:
                 module = self._compiler.llvm.parse_assembly(str(module).replace(" optnone", ""), context)
         needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
         needs += [v.name for v in module.global_variables if v.is_declaration]
-        code: bytes = self._compiler.machine.emit_object(module)
+        code: bytes = self._compiler.generated(module) if level else self._compiler.machine.emit_object(module)
         self._counts["compiled"] += 1
         return " ".join(needs).encode() + b"\n" + code
 
@@ -412,6 +436,12 @@ class Engine:
         """Delete the user's compiled objects on disk; loaded code stays, because its addresses are in use."""
         if self._cache is not None:
             self._cache.clear()
+
+
+def _lock_of_llvm() -> AbstractContextManager[None]:
+    """The lock that llvmlite holds in every call of LLVM, and exposes nowhere; a thread may take it again."""
+    lock: AbstractContextManager[None] = getattr(library("llvmlite.binding").ffi.lib, "_lock", nullcontext())
+    return lock
 
 
 def _unique(key: str, names: Sequence[str]) -> tuple[str, ...]:

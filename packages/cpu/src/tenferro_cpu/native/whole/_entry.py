@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -54,7 +54,11 @@ def native(
     """
     if not compiles_programs():
         return None
-    return NativeProgram(_callable(function, _address(function), kernels, bare, otherwise))
+    words = RunWords(function, otherwise)
+    small = otherwise is not None and bool(function.examples) and not words.needs_team(function.examples)
+    if small:
+        words = RunWords(function, otherwise, small=True)
+    return NativeProgram(_callable(function, _address(function, small), kernels, words, bare))
 
 
 def with_outputs(function: LoopFunction) -> LoopFunction:
@@ -81,15 +85,11 @@ def loaded(function: LoopFunction, address: int, kernels: Kernels) -> Callable[.
     Returns:
         The callable.
     """
-    return _callable(function, address, kernels)
+    return _callable(function, address, kernels, RunWords(function))
 
 
 def _callable(
-    function: LoopFunction,
-    address: int,
-    kernels: Kernels,
-    bare: bool = False,
-    otherwise: Callable[..., Any] | None = None,
+    function: LoopFunction, address: int, kernels: Kernels, words: RunWords, bare: bool = False
 ) -> Callable[..., Any]:
     arrays = (*function.inputs, *function.outputs)
     pool = _pool.pool()
@@ -101,7 +101,7 @@ def _callable(
         sizes=len(function.sizes),
         constants=tuple([np.require(c, b.dtype, ("C", "A")) for b, c in function.constants]),
         calls=tuple([PythonCall(s, function.sizes, kernels).entry() for s in calls(function.body)]),
-        prepare=RunWords(function, otherwise),
+        prepare=words,
         memory=None if pool is None else pool._pool,
         contiguous=contiguous,
         bare=bare,
@@ -110,13 +110,14 @@ def _callable(
     return run
 
 
-def _address(function: LoopFunction) -> int:
+def _address(function: LoopFunction, small: bool) -> int:
     """The address of the code, which is cached on disk."""
     checked = is_checked()
-    what = hashlib.sha256((show(function, where=False) + "\nchecked" * checked).encode()).hexdigest()
+    words = "\nchecked" * checked + "\nsmall" * small
+    what = hashlib.sha256((show(function, where=False) + words).encode()).hexdigest()
 
     def text() -> str:
-        made = render(function, engine().host, checked=checked)
+        made = render(function, engine().host, checked=checked, small=small)
         assert made.level == LEVEL and list(made.calls) == list(calls(function.body))
         return made.text
 
@@ -137,10 +138,18 @@ def _place(output: Buffer, function: LoopFunction) -> int:
 
 
 class RunWords:
-    """The size-dependent data of a run, as words of `WholeFunction`, or what serves sizes that it must not run at."""
+    """The size-dependent data of a run, as words of `WholeFunction`, or what serves sizes that it must not run at.
 
-    def __init__(self, function: LoopFunction, otherwise: Callable[..., Any] | None = None) -> None:
-        self.function, self.otherwise = function, otherwise
+    Args:
+        function: the function.
+        otherwise: serves those sizes.
+        small: whether the machine code has no chunks for a team.
+    """
+
+    def __init__(
+        self, function: LoopFunction, otherwise: Callable[..., Any] | None = None, *, small: bool = False
+    ) -> None:
+        self.function, self.otherwise, self.small = function, otherwise, small
 
     @cached_property
     def _slots(self) -> dict[DimLike, int]:
@@ -155,11 +164,17 @@ class RunWords:
         sizes, f = self._named(values), self.function
         if not f.accepts(sizes):
             return self.otherwise or f.refuse(sizes)
-        team = any(evaluate(work, sizes) > TEAM_MIN_WORK for work in self._works)
+        team = self.needs_team(sizes)
+        if team and self.small and self.otherwise is not None:
+            return self.otherwise
         blocks = [arena_bytes(self._slots, sizes), *[_bytes(b, sizes) for b in f.outputs if b not in f.inputs]]
         extents = [evaluate(d, sizes) for b in (*f.inputs, *f.outputs) for d in b.shape]
         total = sum(blocks) + sum([_bytes(b, sizes) for b in f.inputs])
         return np.array([blocks[0], total, max(blocks), team, *extents], np.int64).tobytes()
+
+    def needs_team(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a nest is worth chunks at these sizes."""
+        return any(evaluate(work, sizes) > TEAM_MIN_WORK for work in self._works)
 
     def failed(self, status: int, position: int, *values: int) -> NoReturn:
         """Raise the error of a run that ended with a status."""

@@ -43,10 +43,11 @@ class Nests:
     Args:
         module: where they are defined.
         host: the processor.
+        small: whether no nest is worth chunks.
     """
 
-    def __init__(self, module: Module, host: Host) -> None:
-        self.module, self.host = module, host
+    def __init__(self, module: Module, host: Host, small: bool) -> None:
+        self.module, self.host, self.small = module, host, small
         self._names: dict[str, str] = {}
 
     def define(self, result: str, text: str) -> str:
@@ -88,7 +89,7 @@ class NestWriter(Writer):
     Args:
         outer: the function that calls it.
         block: the function.
-        host: the processor.
+        nests: the functions of all nests.
 
     Attributes:
         arguments: LLVM types, and names in the calling function.
@@ -100,9 +101,9 @@ class NestWriter(Writer):
     unit = 1
     finished = True
 
-    def __init__(self, outer: Writer, block: ScalarBlock, host: Host) -> None:
+    def __init__(self, outer: Writer, block: ScalarBlock, nests: Nests) -> None:
         super().__init__(EntryBlock(block.module), block, outer.sizes, {}, [])
-        self.outer, self.host, self.checks = outer, host, outer.checks
+        self.outer, self.host, self.checks, self.small = outer, nests.host, outer.checks, nests.small
         self.arguments: list[tuple[str, str]] = []
         self._around: list[For] = []
         self._finish: Callable[[], None] | None = None
@@ -127,7 +128,7 @@ class NestWriter(Writer):
         elif s.carries:
             vectors.reduce(start, end)
         else:
-            touched = touched_bytes(self._around)
+            touched = 0 if self.small else touched_bytes(self._around)
             write = partial(vectors.write, start, end, self._written, touched)
             if vectors.rows:
                 self._by_length(vectors.rows, write, lambda: super(NestWriter, self).count(s, start, end))
@@ -199,7 +200,7 @@ def _computes_one_by_one(s: For) -> bool:
 def write_nest(main: Main, s: For) -> None:
     """Write a nest as a private function, and its calls."""
     block = ScalarBlock(main.block.module, main.block.fused, main.block.lookups)
-    inner = NestWriter(main, block, main.nests.host)
+    inner = NestWriter(main, block, main.nests)
     inner.entry.begin("entry")
     block.begin("body")
     sums = sums_of(s) if s.carries and not is_small(s) else None
@@ -213,16 +214,18 @@ def write_nest(main: Main, s: For) -> None:
     name = main.nests.define(returned, "\n".join([head, *inner.entry.lines, "  br label %body", *block.lines, "}"]))
     given = [f"{llvm} {value}" for llvm, value in inner.arguments]
     call = f"call {returned} {call_of(name, Int(main.block, '0'), main.size(s.extent), given)}"
-    if sums is not None:
+    alone = main.nests.small or is_small(s)
+    if sums is not None and not alone:
         types = [LLVM_TYPES[x.kind] for x in results]
         _take(main, s, results, in_parts(main, s, sums, name, returned, types, inner.arguments))
-        sums.add_first(main)
     elif s.carries:
         _take(main, s, results, main.block.raw(call))
-    elif is_small(s):
+    elif alone:
         main.block.do(call)
     else:
         in_chunks(main, s, name, inner.arguments, inner.unit)
+    if sums is not None:
+        sums.add_first(main)
 
 
 def _take(main: Main, s: For, results: Sequence[Vec], returned: str) -> None:

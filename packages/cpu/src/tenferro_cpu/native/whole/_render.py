@@ -43,7 +43,13 @@ class RenderedFunction:
 
 
 def render(
-    function: LoopFunction, host: Host, *, name: str = NAME, alone: bool = False, checked: bool = False
+    function: LoopFunction,
+    host: Host,
+    *,
+    name: str = NAME,
+    alone: bool = False,
+    checked: bool = False,
+    small: bool = False,
 ) -> RenderedFunction:
     """LLVM text of a function for a processor.
 
@@ -54,6 +60,8 @@ def render(
         alone: whether it runs without Python: at a `Call` it ends with `FIRST_REPORT` plus the number of the call, and
             subroutines have the names and integers of Fortran compilers.
         checked: compare every access with the extent of its buffer.
+        small: leave out what only nests above `TEAM_MIN_WORK` use, which is half of the code: chunks and stores past
+            the caches. Results have equal bits.
 
     Returns:
         The rendered function.
@@ -78,7 +86,7 @@ def render(
     placed = {number: Pointer(block, p.name) for number, p in pointers.items()}
     calls: list[Call] = []
     main = Main(entry, block, sizes, placed, calls)
-    main.nests, main.alone = Nests(module, host), alone
+    main.nests, main.alone = Nests(module, host, small), alone
     if checked:
         main.checks = Checks(function, module)
         main.checks.start(block)
