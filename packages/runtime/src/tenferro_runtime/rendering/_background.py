@@ -116,7 +116,7 @@ class Background:
             self._jobs.clear()
             self._wake.notify_all()
         if thread is not None:
-            thread.join(timeout=10)
+            thread.join(timeout=60)  # beyond it, the end of the process may meet LLVM at work
 
 
 COMPILING: Final = Background("tenferro compiling")
