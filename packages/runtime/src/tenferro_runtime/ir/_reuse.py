@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import REGISTRY, Op, Primitive, catalog
