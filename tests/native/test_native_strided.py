@@ -182,7 +182,7 @@ def test_many_calls_leak_nothing(less):
     COMPILING.drain()
     gc.collect()
     before, blocks = [sys.getrefcount(o) for o in watched], sys.getallocatedblocks()
-    for _ in range(100_000):
+    for _ in range(20_000):
         run(x, y)
         run(x, x)  # refused
     gc.collect()
