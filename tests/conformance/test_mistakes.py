@@ -1,4 +1,7 @@
-"""Calls that the standard forbids raise, on every kind of tensor, the exception that it or NumPy names."""
+"""Calls that the standard forbids raise, on every kind of tensor, the exception that it or NumPy names.
+
+`T` of a vector is the vector, as in NumPy: the standard would have an error.
+"""
 
 import builtins
 
@@ -24,8 +27,8 @@ ValueError: xp.reshape(m, (5, -1)); xp.reshape(m, (3, 3)); xp.reshape(m, (-1, -1
 ValueError: xp.broadcast_to(m, (4,)); m + i[:3]; xp.matmul(m, m); xp.matmul(m, i[:3]); xp.concat([m, m.T])
 ValueError: xp.concat([m, i]); xp.stack([m, m.T]); xp.squeeze(m, axis=0); xp.tril(i); xp.permute_dims(m, (0,))
 ValueError: xp.cumulative_sum(m); xp.cumulative_prod(m); xp.take(m, i); xp.linalg.det(m); xp.linalg.inv(m)
-ValueError: xp.linalg.cholesky(i); xp.linalg.eig(m); xp.linalg.solve(m, i); m[0, 0].T; xp.linalg.cross(m, m)
-ValueError: xp.tensordot(m, m, axes=1); xp.vecdot(m, i[:3]); xp.matrix_transpose(i); i.mT; i.T; xp.nonzero(m[0, 0])
+ValueError: xp.linalg.cholesky(i); xp.linalg.eig(m); xp.linalg.solve(m, i); xp.linalg.cross(m, m)
+ValueError: xp.tensordot(m, m, axes=1); xp.vecdot(m, i[:3]); xp.matrix_transpose(i); i.mT; xp.nonzero(m[0, 0])
 ValueError: xp.meshgrid(m); xp.searchsorted(m, i); xp.broadcast_shapes((2, 3), (4,)); xp.argmax(m[:0])
 ValueError: xp.max(m[:, :0]); xp.roll(m, (1, 2), axis=0); xp.repeat(i, -1); xp.astype(i, xp.int8) + 300
 ValueError: xp.astype(i, xp.uint8) - 256; xp.astype(i, xp.uint8) * -1

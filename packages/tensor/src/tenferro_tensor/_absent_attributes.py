@@ -21,7 +21,6 @@ INSTEAD: Final = {
     "dump": "np.save(file, x.numpy())",
     "dumps": "pickle.dumps(x)",
     "flags": _MEMORY,
-    "flat": "tr.ravel(x)",
     "itemset": _UPDATE,
     "newbyteorder": _LAYOUT,
     "ptp": "tr.ptp(x)",

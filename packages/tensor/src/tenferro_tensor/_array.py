@@ -240,7 +240,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     def T(self) -> Array:
         """The transpose of a matrix, and a vector as it is; see `mT` for stacks and `transpose` for other orders."""
         if self.spec.ndim < 2:
-            return self
+            return self[...]
         if self.spec.ndim != 2:
             raise ShapeError(
                 f"T is the transpose of a matrix, got {self.spec!r}; use mT for stacks of matrices, "
@@ -258,7 +258,7 @@ class Array(ValueBase, Exported, NumpyCalls, NumpyMethods):
     @property
     def H(self) -> Array:
         """The conjugate transposes of a stack of matrices; of a vector its conjugate."""
-        out = self if self.spec.ndim < 2 else functions.matrix_transpose(self)
+        out = self.T if self.spec.ndim < 2 else functions.matrix_transpose(self)
         return catalog.conj(out) if self.spec.cplx else out
 
     @property
