@@ -83,7 +83,7 @@ def test_gaussian_is_a_sound_primitive() -> None:
 README: Final = """\
 # my-ops
 
-Operations for [tenferro](https://pypi.org/project/tenferro-runtime/).
+Operations for tenferro.
 
 ```python
 import tenferro_runtime as tr
