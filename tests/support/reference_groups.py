@@ -244,7 +244,12 @@ PAGES: Final[dict[str, Page]] = {
             "Transforms": ("tenferro_ad", *_functions("parts.stop_gradient")),
             "High order": ("tenferro_ad.power_series",),
             "Checkpoints": ("tenferro_ad._checkpoint", "tenferro_ad._saving", "tenferro_ad.checkpoint_policies"),
-            "Rules and checks": ("tenferro_ad._custom", "tenferro_ad._checking", "tenferro_ad.primitive_checks"),
+            "Rules and checks": (
+                "tenferro_ad._custom",
+                "tenferro_ad._checking",
+                "tenferro_ad.compiler_checks",
+                "tenferro_ad.primitive_checks",
+            ),
             "In other libraries": ("tenferro_ad.adapters",),
         },
     ),

@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     import tenferro_fft as fft
     import tenferro_linalg as linalg
     from tenferro_ad import (
+        CompilerError,
+        CompilerReport,
         EagerTensor,
         FixedPointStatus,
         PrimitiveError,
         PrimitiveReport,
         Sparsity,
+        check_compiler,
         check_grads,
         check_primitive,
         checkpoint,
@@ -48,11 +51,14 @@ if TYPE_CHECKING:
     from tenferro_linalg import cross
 
     __all__ = [
+        "CompilerError",
+        "CompilerReport",
         "EagerTensor",
         "FixedPointStatus",
         "PrimitiveError",
         "PrimitiveReport",
         "Sparsity",
+        "check_compiler",
         "check_grads",
         "check_primitive",
         "checkpoint",

@@ -16,6 +16,8 @@ expansion, a composition of other operations that replaces all of them::
     def register(registry):
         registry.kernel(hilbert, "cpu", make_hilbert)
         registry.rule(hilbert, Linear(x=lambda g, axis: -hilbert(g, axis=axis)))
+
+``python3 -m tenferro_runtime.extension new my-ops`` writes a package to begin with.
 """
 
 from __future__ import annotations
@@ -180,3 +182,9 @@ def family_id(distribution: str, op: str, major: int) -> str:
     'tenferro-fft.rfft.v1'
     """
     return check_family_id(f"{distribution}.{op}.v{major}")
+
+
+if __name__ == "__main__":
+    from tenferro_runtime._new_extension import main
+
+    main()

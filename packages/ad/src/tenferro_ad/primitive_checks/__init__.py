@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from tenferro_ad.primitive_checks import _derivatives, _modes, _results
-from tenferro_ad.primitive_checks._report import Finding, LeftOut, PrimitiveError, PrimitiveReport
+from tenferro_ad.primitive_checks._report import Finding, PrimitiveError, PrimitiveReport, made, require_known
 from tenferro_ad.primitive_checks._subject import Subject
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor_core import ArgumentError, TenferroError
@@ -71,6 +71,7 @@ def check_primitive(
         ArgumentError: `op` is not a primitive, its inference refuses the operands, or `skip` names an unknown check.
 
     See also:
+        check_compiler: checks a compiler of whole programs.
         check_grads: checks the derivatives of any function.
 
     >>> import tenferro_runtime as tr
@@ -99,15 +100,13 @@ def check_primitive(
         "costs": _modes.costs,
         "lowering": partial(_modes.lowering, executor=executor),
     }
-    unknown = sorted(set(skip) - set(checks))
-    if unknown:
-        raise ArgumentError(f"check_primitive has no check {', '.join(unknown)}; it has {', '.join(checks)}")
+    require_known(skip, checks, "check_primitive")
     findings: list[Finding] = []
     for name, check in checks.items():
         if findings and findings[0].mistakes:  # every later check would fail for the same reason
             findings.append(Finding(name, left_out="the kernel writes to its operands; correct that first"))
         else:
-            findings.append(_made(name, check, subject, skip))
+            findings.append(made(name, check, subject, skip))
     report = PrimitiveReport(repr(subject.op), tuple(findings))
     if report.failed:
         raise PrimitiveError(report)
@@ -128,14 +127,3 @@ def _subject(op: Any, operands: tuple[Any, ...]) -> Subject:
             "it takes"
         ) from error
     return subject
-
-
-def _made(name: str, check: Callable[[Subject], Iterator[str]], subject: Subject, skip: Sequence[str]) -> Finding:
-    if name in skip:
-        return Finding(name, left_out="skipped on request")
-    try:
-        return Finding(name, tuple(check(subject)))
-    except LeftOut as reason:
-        return Finding(name, left_out=str(reason))
-    except Exception as error:
-        return Finding(name, (f"{type(error).__name__}: {error}",))

@@ -1,12 +1,15 @@
-"""The report of `check_primitive`: one row for each check, and the error that lists the failures."""
+"""Reports of `check_primitive` and `check_compiler`: one row for each check, and the error that lists the failures."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from tenferro_runtime.reports import aligned
-from tenferro_tensor_core import TenferroError
+from tenferro_tensor_core import ArgumentError, TenferroError
+
+S = TypeVar("S")
 
 MISTAKES_SHOWN: Final = 4
 """Maximum number of mistakes listed for one check; further ones usually have the same cause."""
@@ -54,8 +57,7 @@ class PrimitiveReport:
         return tuple([f for f in self.findings if f.mistakes])
 
     def __repr__(self) -> str:
-        rows = [(f.check, f.outcome, f.left_out or "; ".join(f.mistakes)) for f in self.findings]
-        return f"{self.primitive}\n{aligned(rows)}"
+        return shown(self.primitive, self.findings)
 
 
 class PrimitiveError(TenferroError, RuntimeError):
@@ -66,18 +68,44 @@ class PrimitiveError(TenferroError, RuntimeError):
     """
 
     def __init__(self, report: PrimitiveReport) -> None:
-        lines = [
-            f"  {finding.check}: {text}"
-            for finding in report.failed
-            for text in (*finding.mistakes[:MISTAKES_SHOWN], *_more(finding.mistakes))
-        ]
-        count = len(report.failed)
-        super().__init__(
-            f"{report.primitive} failed {count} of {len(report.findings)} checks of check_primitive:\n"
-            + "\n".join(lines)
-        )
+        super().__init__(complaint(report.primitive, report.findings, "check_primitive"))
         self.report = report
+
+
+def shown(title: str, findings: tuple[Finding, ...]) -> str:
+    """The findings as a table below a title."""
+    return f"{title}\n{aligned([(f.check, f.outcome, f.left_out or '; '.join(f.mistakes)) for f in findings])}"
+
+
+def complaint(title: str, findings: tuple[Finding, ...], checker: str) -> str:
+    """The text of an error that lists the mistakes."""
+    failed = [finding for finding in findings if finding.mistakes]
+    lines = [
+        f"  {finding.check}: {text}"
+        for finding in failed
+        for text in (*finding.mistakes[:MISTAKES_SHOWN], *_more(finding.mistakes))
+    ]
+    return f"{title} failed {len(failed)} of {len(findings)} checks of {checker}:\n" + "\n".join(lines)
 
 
 def _more(mistakes: tuple[str, ...]) -> list[str]:
     return [f"and {len(mistakes) - MISTAKES_SHOWN} more"] if len(mistakes) > MISTAKES_SHOWN else []
+
+
+def require_known(skip: Sequence[str], checks: Mapping[str, Any], checker: str) -> None:
+    """Raise an error for a check to skip that does not exist."""
+    unknown = sorted(set(skip) - set(checks))
+    if unknown:
+        raise ArgumentError(f"{checker} has no check {', '.join(unknown)}; it has {', '.join(checks)}")
+
+
+def made(name: str, check: Callable[[S], Iterator[str]], subject: S, skip: Sequence[str]) -> Finding:
+    """The outcome of a check."""
+    if name in skip:
+        return Finding(name, left_out="skipped on request")
+    try:
+        return Finding(name, tuple(check(subject)))
+    except LeftOut as reason:
+        return Finding(name, left_out=str(reason))
+    except Exception as error:
+        return Finding(name, (f"{type(error).__name__}: {error}",))

@@ -1,0 +1,125 @@
+"""The compiler under check: it compiles as always, and every call of its executables is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_ad.primitive_checks._subject import close
+from tenferro_runtime import compile, tree_leaves
+from tenferro_runtime.compilers import ProgramCompiler
+from tenferro_runtime.extension import Program
+from tenferro_tensor import Spec, Tensor, tensor
+from tenferro_tensor_core import UnsupportedError
+
+Raws = tuple[Any, ...]
+
+
+class Mistake(Exception):
+    """A violation that an executable shows; the text says what to do."""
+
+
+class Watched(ProgramCompiler):
+    """A compiler whose executables are held to the contract of `ProgramCompiler` in every call.
+
+    Attributes:
+        inner: the compiler under check.
+    """
+
+    def __init__(self, inner: ProgramCompiler) -> None:
+        self.inner, self.name = inner, inner.name
+
+    def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., Raws]:
+        """See `ProgramCompiler`."""
+        run = self.inner.executable(program, donated)
+        if not callable(run):
+            raise Mistake(f"executable() returned {run!r:.80}; return a function of raw arrays")
+
+        def watched(*raws: Any) -> Raws:
+            before = [None if i in donated else _elements(x, s) for i, (x, s) in enumerate(zip(raws, program.inputs))]
+            results = run(*raws)
+            _require_specs(results, program.outputs)
+            for i, (x, old, spec) in enumerate(zip(raws, before, program.inputs)):
+                if old is not None and old.tobytes() != _elements(x, spec).tobytes():
+                    raise Mistake(f"the executable writes to argument {i}, which is not donated; work on a copy")
+            return results
+
+        return watched
+
+
+def _require_specs(results: Any, outputs: tuple[Spec, ...]) -> None:
+    if results.__class__ is not tuple or len(results) != len(outputs):
+        seen = f"a tuple of {len(results)}" if results.__class__ is tuple else f"{type(results).__name__}"
+        raise Mistake(f"the executable returned {seen}, where the program has {len(outputs)} results; return a tuple")
+    for i, (raw, spec) in enumerate(zip(results, outputs)):
+        shape, dtype = getattr(raw, "shape", None), getattr(raw, "dtype", None)
+        if shape is None or tuple(shape) != spec.shape or dtype != spec.dtype:
+            seen = f"{type(raw).__name__} without shape" if shape is None else f"{dtype}{list(shape)}"
+            raise Mistake(f"result {i} is {seen}, where the program says {spec!r}; return what program.outputs say")
+
+
+def _elements(raw: Any, spec: Spec) -> np.ndarray[Any, Any]:
+    return np.array(Tensor.wrap(raw, spec)._concrete(), order="C")
+
+
+class CheckedCompiler:
+    """The compiler and where its arguments are.
+
+    Attributes:
+        compiler: the compiler under check.
+        device: where arguments are put.
+    """
+
+    def __init__(self, compiler: ProgramCompiler, device: str) -> None:
+        self.compiler, self.device = compiler, device
+
+    def put(self, array: np.ndarray[Any, Any]) -> Tensor:
+        """An array on the device; in main memory with its layout."""
+        if self.device == "cpu":
+            return Tensor.wrap(array if array.ndim else array[()], Spec(array.shape, array.dtype))
+        return tensor(array, device=self.device)
+
+    def compiled(self, f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """A function compiled by the compiler under check."""
+        return compile(f, backend=Watched(self.compiler), **options)
+
+    def compare(
+        self, what: str, run: Callable[..., Any], f: Callable[..., Any], arrays: Sequence[np.ndarray[Any, Any]]
+    ) -> Iterator[str]:
+        """Complain where a compiled function differs from the function run by single operations.
+
+        Args:
+            what: the program and its arguments, in words.
+            run: the compiled function.
+            f: the function.
+            arrays: elements of the arguments.
+
+        Raises:
+            UnsupportedError: the compiler refuses the program.
+        """
+        want = leaves(f(*[tensor(a.copy(), device=self.device) for a in arrays]))
+        try:
+            got = leaves(run(*map(self.put, arrays)))
+        except UnsupportedError:
+            raise
+        except Mistake as error:
+            yield f"{what}: {error}"
+            return
+        except Exception as error:
+            yield f"{what} raises {type(error).__name__} ({str(error)[:300]}); run it, or refuse it in executable()"
+            return
+        for i, (x, y) in enumerate(zip(got, want, strict=True)):
+            if not close(x, y):
+                yield f"{what}: result {i} is {_shown(x)}, and by single operations {_shown(y)}"
+
+
+def leaves(out: Any) -> list[np.ndarray[Any, Any]]:
+    """The elements of all arrays of a result."""
+    return [np.array(x._concrete(), order="C") for x in tree_leaves(out)]
+
+
+def _shown(array: np.ndarray[Any, Any]) -> str:
+    text = np.array2string(array, precision=6, threshold=8, edgeitems=2).replace("\n", "")
+    return f"{array.dtype}{list(array.shape)} {text:.80}"
