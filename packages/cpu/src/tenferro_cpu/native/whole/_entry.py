@@ -55,10 +55,8 @@ def native(
     if not compiles_programs():
         return None
     words = RunWords(function, otherwise)
-    small = otherwise is not None and bool(function.examples) and not words.needs_team(function.examples)
-    if small:
-        words = RunWords(function, otherwise, small=True)
-    return NativeProgram(_callable(function, _address(function, small), kernels, words, bare))
+    words.small = otherwise is not None and bool(function.examples) and not words.needs_team(function.examples)
+    return NativeProgram(_callable(function, _address(function, words.small), kernels, words, bare))
 
 
 def with_outputs(function: LoopFunction) -> LoopFunction:
@@ -143,13 +141,13 @@ class RunWords:
     Args:
         function: the function.
         otherwise: serves those sizes.
+
+    Attributes:
         small: whether the machine code has no chunks for a team.
     """
 
-    def __init__(
-        self, function: LoopFunction, otherwise: Callable[..., Any] | None = None, *, small: bool = False
-    ) -> None:
-        self.function, self.otherwise, self.small = function, otherwise, small
+    def __init__(self, function: LoopFunction, otherwise: Callable[..., Any] | None = None) -> None:
+        self.function, self.otherwise, self.small = function, otherwise, False
 
     @cached_property
     def _slots(self) -> dict[DimLike, int]:
