@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tenferro_ad.primitive_checks._report import Finding, complaint, shown
+from tenferro_ad.primitive_checks._report import Finding, complaint, failures, shown
 from tenferro_tensor_core import TenferroError
 
 
@@ -23,7 +23,7 @@ class CompilerReport:
     @property
     def failed(self) -> tuple[Finding, ...]:
         """The checks that failed."""
-        return tuple([f for f in self.findings if f.mistakes])
+        return failures(self.findings)
 
     def __repr__(self) -> str:
         return shown(f"compiler {self.compiler}", self.findings)

@@ -54,7 +54,7 @@ class PrimitiveReport:
     @property
     def failed(self) -> tuple[Finding, ...]:
         """The checks that failed."""
-        return tuple([f for f in self.findings if f.mistakes])
+        return failures(self.findings)
 
     def __repr__(self) -> str:
         return shown(self.primitive, self.findings)
@@ -72,6 +72,11 @@ class PrimitiveError(TenferroError, RuntimeError):
         self.report = report
 
 
+def failures(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings with mistakes."""
+    return tuple([f for f in findings if f.mistakes])
+
+
 def shown(title: str, findings: tuple[Finding, ...]) -> str:
     """The findings as a table below a title."""
     return f"{title}\n{aligned([(f.check, f.outcome, f.left_out or '; '.join(f.mistakes)) for f in findings])}"
@@ -79,7 +84,7 @@ def shown(title: str, findings: tuple[Finding, ...]) -> str:
 
 def complaint(title: str, findings: tuple[Finding, ...], checker: str) -> str:
     """The text of an error that lists the mistakes."""
-    failed = [finding for finding in findings if finding.mistakes]
+    failed = failures(findings)
     lines = [
         f"  {finding.check}: {text}"
         for finding in failed
