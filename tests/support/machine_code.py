@@ -31,9 +31,13 @@ CALLS_BEFORE_COMPILING: Final = _tiers.CALLS_BEFORE_COMPILING
 
 
 def compile_in_background(wanted: bool) -> None:
-    """Choose whether programs are compiled after some calls, or only on request, and forget what has run so far."""
-    _tiers._CALLED.clear()
+    """Choose whether programs are compiled after some calls, or only on request."""
     _tiers.CALLS_BEFORE_COMPILING = CALLS_BEFORE_COMPILING if wanted or THOROUGH else sys.maxsize  # type: ignore[misc]
+
+
+def forget_programs() -> None:
+    """Let `fusion.wait` compile only what runs from now on."""
+    _tiers._CALLED.clear()
 
 
 def level_of(usual: int) -> int:
