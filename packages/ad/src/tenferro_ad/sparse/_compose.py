@@ -7,6 +7,7 @@ both maps are free except for one equation per axis of that value. Each equation
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from math import gcd
 from typing import Final
 
@@ -235,6 +236,24 @@ def _divided(equation: IndexForm) -> IndexForm | str:
     if offset is None:
         return EMPTY if equation.offset.__class__ is int else equation
     return IndexForm(offset, tuple([(k, s // factor) for k, s in equation.terms]))
+
+
+def kind(m: IndexMap) -> Hashable:
+    """What `m` has in common with every map that contains it or that it contains: steps, and offsets up to a shift.
+
+    A label with step 1 or -1 in some form is shifted so that this form has the offset 0.
+    """
+    shifts: dict[int, DimLike] = {}
+    offsets: list[DimLike | None] = []
+    forms = (*m.output, *m.operand)
+    for form in forms:
+        if len(form.terms) == 1:
+            ((k, step),) = form.terms
+            if step.__class__ is int and step in (1, -1):
+                shifts.setdefault(k, form.offset * step)
+        known = all(k in shifts for k, _ in form.terms)
+        offsets.append(form.offset - sum([step * shifts[k] for k, step in form.terms]) if known else None)
+    return len(m.extents), tuple([form.terms for form in forms]), tuple(offsets)
 
 
 def contains(a: IndexMap, b: IndexMap) -> bool:

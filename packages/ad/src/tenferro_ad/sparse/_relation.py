@@ -6,11 +6,11 @@ once all sizes are numbers. It is a superset of the nonzero derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import prod
 from typing import Any, Final
 
-from tenferro_ad.sparse._compose import EMPTY, composed, contains, simplified
+from tenferro_ad.sparse._compose import EMPTY, composed, contains, kind, simplified
 from tenferro_ad.sparse._linear_forms import label, plus
 from tenferro_runtime.extension import IndexEntries, IndexForm, IndexMap
 from tenferro_tensor_core import DimLike
@@ -19,6 +19,36 @@ Shape = tuple[DimLike, ...]
 
 MAX_MAPS: Final = 96
 """Maximum number of index maps of a relation in closed form."""
+
+
+class Union:
+    """A union of index maps, free of maps that others contain.
+
+    Only maps of one kind are compared, so that many rows cost their number and not its square.
+    """
+
+    __slots__ = ("_kinds", "count")
+
+    def __init__(self, maps: Iterable[IndexMap] = ()) -> None:
+        """Begin with maps of which none contains another."""
+        self.count = 0
+        self._kinds: dict[Hashable, list[IndexMap]] = {}
+        for m in maps:
+            self._kinds.setdefault(kind(m), []).append(m)
+            self.count += 1
+
+    def add(self, new: IndexMap) -> None:
+        """Add a map, and drop those that it contains."""
+        known = self._kinds.setdefault(kind(new), [])
+        if any(contains(m, new) for m in known):
+            return
+        kept = [m for m in known if not contains(new, m)]
+        self.count += len(kept) + 1 - len(known)
+        known[:] = [*kept, new]
+
+    def maps(self) -> list[IndexMap]:
+        """All maps, those of one kind together."""
+        return [m for known in self._kinds.values() for m in known]
 
 
 class ProductStep:
@@ -88,10 +118,10 @@ class Relation:
             if step is not None and step.inner is a and step.outer.closed and a.shape == b.shape:
                 outer = identity(a.shape) | step.outer
                 return Relation(a.shape, a.source, (), (ProductStep(outer, a),))
-        maps = list(self.maps)
+        union = Union(self.maps)
         for m in other.maps:
-            add_map(maps, m)
-        return Relation(self.shape, self.source, maps, _merged([*self.later, *other.later]))
+            union.add(m)
+        return Relation(self.shape, self.source, union.maps(), _merged([*self.later, *other.later]))
 
     def only_product(self) -> ProductStep | None:
         """The product, if the relation is a single product; else ``None``."""
@@ -116,15 +146,15 @@ class Relation:
         product = Relation(self.shape, inner.source, (), (ProductStep(self, inner),))
         if not (self.closed and inner.closed):
             return product
-        maps: list[IndexMap] = []
+        union = Union()
         for outer_map in self.maps:
             for inner_map in inner.maps:
                 found = composed(outer_map, inner_map)
-                if found is None or len(maps) > MAX_MAPS:
+                if found is None or union.count > MAX_MAPS:
                     return product
                 if isinstance(found, IndexMap):
-                    add_map(maps, found)
-        return Relation(self.shape, inner.source, maps)
+                    union.add(found)
+        return Relation(self.shape, inner.source, union.maps())
 
     def same(self, other: Relation) -> bool:
         """Whether two relations are known to have the same pairs."""
@@ -147,22 +177,14 @@ def _merged(steps: Sequence[Later]) -> list[Later]:
     return list(found.values())
 
 
-def add_map(maps: list[IndexMap], new: IndexMap) -> None:
-    """Add a map to a union, keeping it free of maps contained in others."""
-    if any(contains(known, new) for known in maps):
-        return
-    maps[:] = [known for known in maps if not contains(new, known)]
-    maps.append(new)
-
-
 def of_maps(shape: Shape, source: Shape, parts: Sequence[IndexMap | IndexEntries]) -> Relation:
     """The relation of a rule's result."""
-    maps: list[IndexMap] = []
+    union = Union()
     for part in parts:
         found = simplified(part) if isinstance(part, IndexMap) else EMPTY
         if isinstance(found, IndexMap):
-            add_map(maps, found)
-    return Relation(shape, source, maps, [p for p in parts if isinstance(p, IndexEntries)])
+            union.add(found)
+    return Relation(shape, source, union.maps(), [p for p in parts if isinstance(p, IndexEntries)])
 
 
 def identity(shape: Shape) -> Relation:
