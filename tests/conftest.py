@@ -41,12 +41,16 @@ machine_code.install()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Optimise machine code of the tests that are about it and of no others; the same for compiling behind calls."""
+    """Optimise machine code of the tests that are about it and of no others; the same for compiling behind calls.
+
+    Loops are compiled before they run, as users have it, unless a test is marked as `stepwise`.
+    """
     show_hangs(item.config)
     machine_code.forget_programs()
     about_it = item.path.is_relative_to(ROOT / "tests" / "native") or item.get_closest_marker("optimised") is not None
     machine_code.optimise(about_it)
     machine_code.compile_in_background(item.get_closest_marker("background") is not None)
+    machine_code.wait_for_loops(item.get_closest_marker("stepwise") is None)
 
 
 SECONDS_OF_A_HANG = 600

@@ -62,6 +62,7 @@ def test_multiplets_are_complete():
     assert np.linalg.matrix_rank(v.numpy(), tol=1e-6) == 5
 
 
+@pytest.mark.stepwise
 def test_few_unknowns():
     """A space that is no larger than the basis; a single unknown; containers."""
     a = matrix([1 + 2j, 1 - 2j, 2.0, 4.0])
@@ -78,7 +79,7 @@ def test_few_unknowns():
     assert np.allclose(v["u"] / v["u"][0], [[1, 1], w.numpy() / 3])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.stepwise), "complex128"])
 def test_derivatives(dtype):
     """Values, and functions of vectors that do not depend on their phases, to second order."""
     a = tr.asarray(matrix([5.0, -4 + 1j, -4 - 1j, 1.0, 0.3, -0.5], dtype))
@@ -94,6 +95,7 @@ def test_derivatives(dtype):
         assert np.isclose(grad(slope)(0.0).item(), (slope(1e-5) - slope(-1e-5)).item() / 2e-5, rtol=1e-6)
 
 
+@pytest.mark.stepwise
 def test_derivatives_in_lanes_programs_and_by_a_known_adjoint():
     """Derivatives are those of `eig`, of a matrix through a kept program, of lanes, and with an adjoint given."""
     stack = np.stack(
@@ -120,6 +122,7 @@ def test_derivatives_in_lanes_programs_and_by_a_known_adjoint():
     assert np.allclose(tr.vmap(grad(lanes))(stack), expected, atol=1e-7)
 
 
+@pytest.mark.stepwise
 def test_derivatives_within_multiplets():
     """The trace over a multiplet has a derivative; single values, phases, and a part of the multiplet have none."""
     a, direction = tr.asarray(matrix(np.r_[-4.0, -4.0, -3.0, np.linspace(0, 2, 7)])), RNG.normal(size=(10, 10))
@@ -145,6 +148,7 @@ def test_derivatives_within_multiplets():
         grad(of(trace, 1))(a)
 
 
+@pytest.mark.stepwise
 def test_failures():
     """No convergence, vectors that are dependent, entries that are not finite, and arguments that do not fit."""
     a = matrix(PAIRS)

@@ -48,7 +48,9 @@ def test_solution(name, dtype):
         assert int(info.iterations) > 0
 
 
-@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize(
+    "name", ["cg", "bicgstab", *[pytest.param(s, marks=pytest.mark.stepwise) for s in ("minres", "gmres")]]
+)
 def test_derivatives_of_a_matrix(name):
     """The derivative is that of the equation, by matrix and right-hand side."""
     solve, a = getattr(tr.linalg, name), matrix(name, "float64")
@@ -123,7 +125,7 @@ def test_batches_and_programs(name):
 
 
 @pytest.mark.parametrize(("m", "n"), [(7, 4), (4, 7)])
-@pytest.mark.parametrize("damp", [0.0, 0.6])
+@pytest.mark.parametrize("damp", [pytest.param(0.0, marks=pytest.mark.stepwise), 0.6])
 @pytest.mark.parametrize("name", ["lsqr", "lsmr"])
 def test_least_squares(m, n, damp, name):
     """More equations than unknowns, and fewer."""

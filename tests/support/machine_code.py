@@ -6,6 +6,9 @@ is the same, and so are kernels of single operations, which no optimiser changes
 Tests that carry the mark `background` have the thread that compiles programs after some calls: elsewhere its work would
 end at some later time, in another test. Loops that are worth waiting for and ``warm`` compile as ever, and so does
 `fusion.wait` what the same test has called: programs of earlier tests are forgotten.
+
+Tests that carry the mark `stepwise` do not wait for the compiler of loops either: each loop is run a few times, and is
+not the subject.
 """
 
 import sys
@@ -14,6 +17,7 @@ from typing import Any, Final
 
 from tenferro_cpu.native.machine import _jit
 from tenferro_runtime.rendering import _tiers
+from tenferro_runtime.whole._form import Whole
 from thorough import THOROUGH
 
 UNOPTIMISED: Final = -1
@@ -33,6 +37,18 @@ CALLS_BEFORE_COMPILING: Final = _tiers.CALLS_BEFORE_COMPILING
 def compile_in_background(wanted: bool) -> None:
     """Choose whether programs are compiled after some calls, or only on request."""
     _tiers.CALLS_BEFORE_COMPILING = CALLS_BEFORE_COMPILING if wanted or THOROUGH else sys.maxsize  # type: ignore[misc]
+
+
+_is_worth_waiting: Final = Whole._is_worth_waiting
+
+
+def wait_for_loops(wanted: bool) -> None:
+    """Choose whether programs that take long step by step are compiled before their first run."""
+    Whole._is_worth_waiting = _is_worth_waiting if wanted or THOROUGH else _never  # type: ignore[method-assign]
+
+
+def _never(whole: Whole, sizes: tuple[int, ...]) -> bool:
+    return False
 
 
 def forget_programs() -> None:
