@@ -35,6 +35,7 @@ from tenferro_ad import (
 )
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("compiled", [False, True])
 def test_power_series_of_solutions(compiled):
     a, b = matrix("float64", shift=2.0), vector("float64")
@@ -71,6 +72,7 @@ def pattern(f: Any, a: Any) -> Any:
     return sparsity(f, a).matrix().toarray()
 
 
+@pytest.mark.stepwise
 def test_patterns_come_from_the_equation():
     a = tr.linspace(0.5, 1.0, 6)
     eye = np.eye(6, dtype=bool)

@@ -55,6 +55,7 @@ def test_inside_of_scan_and_branches():
     close(tr.compile(grad(walk(limit)))(A), expected[1])
 
 
+@pytest.mark.stepwise
 def test_inside_of_a_while_loop_and_a_checkpoint():
     def loop(f: Any) -> Any:
         return lambda a: tr.sum(
@@ -135,6 +136,7 @@ def each(f: Any) -> Any:
     return lambda xs: tr.stack([f(x) for x in xs])
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("lanes", [3, 0])
 def test_lanes_of_fixed_points(lanes):
     xs = LANES[:lanes]

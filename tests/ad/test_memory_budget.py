@@ -160,6 +160,7 @@ def open_loss(memory_budget, c, n, **how):
     return tr.sum(tr.while_loop(lambda s: s[0] < n, step, (0, c), memory_budget=memory_budget, **how)[1] ** 2)
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("name", ["recurrent", "open-ended"])
 def test_higher_derivatives(name) -> None:
     f = LOOPS[name]

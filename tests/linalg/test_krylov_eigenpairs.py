@@ -59,7 +59,7 @@ def test_few_unknowns():
     assert np.allclose(w, [2, 2]) and v["u"].shape == (2, 2) and v["v"][0].shape == (1, 2, 2)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.stepwise), "complex128"])
 def test_derivatives(dtype):
     """Values and functions of vectors that do not depend on their phases, to second order."""
     a = tr.asarray(matrix(np.linspace(-2.0, 3.0, 6) ** 3, dtype))
