@@ -64,7 +64,7 @@ def counting(w, c, xs, **how):
 def open_ended(w, c, xs, **how):
     """A loop that ends when its values say so, after as many steps as there are slices."""
     step = lambda s: (s[0] + 1, tr.tanh(w @ s[1]) + xs[s[0]])
-    return tr.sum(tr.while_loop(lambda s: (s[0] < N) & (tr.max(s[1]) < 1e3), step, (0, c), **how)[1] ** 2)
+    return tr.sum(tr.while_loop(lambda s: (s[0] < len(xs)) & (tr.max(s[1]) < 1e3), step, (0, c), **how)[1] ** 2)
 
 
 LOOPS: dict[str, Callable[..., Any]] = {
@@ -164,7 +164,7 @@ def open_loss(memory_budget, c, n, **how):
 @pytest.mark.parametrize("name", ["recurrent", "open-ended"])
 def test_higher_derivatives(name) -> None:
     f = LOOPS[name]
-    w, c, xs = [tr.asarray(a) for a in (W, C, X)]
+    w, c, xs = [tr.asarray(a) for a in (W, C, X[:20])]
     orders = {
         "reverse over reverse": lambda f: grad(lambda w, c: tr.sum(grad(f)(w, c) ** 2), argnums=(0, 1)),
         "forward over reverse": lambda f: lambda w, c: jvp(lambda w, c: grad(f, argnums=(0, 1))(w, c), (w, c), (w, c)),
@@ -243,9 +243,9 @@ def test_no_more_steps_are_repeated_than_need_be(n) -> None:
 @pytest.mark.parametrize("slots", ["few", "many"])
 def test_few_more_steps_are_repeated_where_nobody_knows_their_number(slots) -> None:
     c = tr.asarray(RNG.random(16))
-    memory_budget, numbers = (6000, [10, 33, 60, 200, 500]) if slots == "few" else (45_000, [200, 301, 700])
+    memory_budget, numbers = (6000, [10, 33, 60, 150]) if slots == "few" else (45_000, [200, 301, 500])
     if THOROUGH:
-        numbers += [900] if slots == "few" else [500, 1500]
+        numbers += [200, 500, 900] if slots == "few" else [700, 1500]
 
     def f(c, n):
         step = lambda s: (s[0] + 1, watched(s[1]) + s[1])

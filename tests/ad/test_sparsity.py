@@ -1,6 +1,7 @@
 """Patterns of structured functions: sound everywhere, and tight where the structure is known."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
     ("heat", heat, U, True),
     ("heat twice", lambda u: heat(heat(u)), U, True),
     ("heat, a few steps", lambda u: tr.fori_loop(0, 3, lambda i, v: heat(v), u), U, True),
-    ("heat, many steps", lambda u: tr.fori_loop(0, 40, lambda i, v: heat(v), u), U, False),
+    ("heat, many steps", lambda u: tr.fori_loop(0, 24, lambda i, v: heat(v), u), U, False),
     ("element-wise loop", lambda u: tr.fori_loop(0, 40, lambda i, v: v + 0.01 * v * v, u), U, True),
     ("rows of a scan", lambda u: tr.scan(lambda c, r: (c, r * tr.sum(r)), 0.0, u)[1], U, True),
     ("the row before", lambda u: tr.scan(lambda c, r: (r, r * c), u[0], u)[1], U, True),
@@ -140,6 +141,13 @@ CASES: list[tuple[str, Callable[[Any], Any], np.ndarray[Any, Any], bool]] = [
 ]  # fmt: skip
 
 
+@cache
+def nonzeros(name: str) -> np.ndarray:
+    """Where the dense Jacobian of a case is not zero."""
+    ((f, x),) = [(f, x) for case, f, x, _ in CASES if case == name]
+    return jacfwd(f)(x).numpy() != 0
+
+
 @pytest.mark.parametrize("least_open", [2, 16, 1000])
 @pytest.mark.parametrize(("name", "f", "x", "tight"), CASES, ids=[case[0] for case in CASES])
 def test_pattern_of_a_structured_function(
@@ -148,7 +156,7 @@ def test_pattern_of_a_structured_function(
     """The pattern holds each nonzero derivative, and nothing else where it is said to be tight."""
     monkeypatch.setattr(_patterns, "SYMBOLIC_MIN", least_open)
     found = sparsity(f, x).matrix().toarray()
-    nonzero = jacfwd(f)(x).numpy().reshape(found.shape) != 0
+    nonzero = nonzeros(name).reshape(found.shape)
     assert not np.any(nonzero & ~found)
     if tight:
         assert found.sum() == nonzero.sum()

@@ -29,6 +29,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import REGISTRY, Op, Primitive, catalog
 
@@ -158,11 +159,18 @@ def _ends(program: Program, own: set[int]) -> dict[int, float]:
 
 def keeps(program: Program, eq: Equation) -> bool:
     """Whether third-party code receives the operands of a step."""
-    primitive = eq.op.primitive
+    return any(not p.in_house or REGISTRY.is_replaced(p, kind) for p, kind in _calls(program, eq))
+
+
+def _calls(program: Program, eq: Equation) -> set[tuple[Primitive, str]]:
+    """The primitives that a step and its programs call, and the kinds of devices that run them."""
     kind = program.specs[(*eq.variables, *eq.results)[0]].place.device.kind
-    if not primitive.in_house or REGISTRY.is_replaced(primitive, kind):
-        return True
-    return any(keeps(inner, step) for inner in inner_programs(eq.op.params) for step in inner.equations)
+    return {(eq.op.primitive, kind)}.union(*map(_all_calls, inner_programs(eq.op.params)))
+
+
+@kept
+def _all_calls(program: Program) -> frozenset[tuple[Primitive, str]]:
+    return frozenset[tuple[Primitive, str]]().union(*[_calls(program, eq) for eq in program.equations])
 
 
 def _seen(eq: Equation) -> tuple[int, ...]:
