@@ -26,6 +26,7 @@ from equations import (
 from tenferro_ad import check_grads, custom_root, fixed_point, grad, hessian, jacfwd, jacrev, jvp
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rest", [(), (by_jacobian,)])
 def test_roots_have_the_derivative_of_the_implicit_function(dtype, rest):

@@ -98,6 +98,18 @@ def test_lstsq_has_the_values_of_numpy(shape, dtype, rank):
     assert (stack.residuals.shape, stack.rank.shape) == ((2, 1), (2,))
 
 
+def inverse(x):
+    return la.pinv(x, rtol=1e-3)
+
+
+def solution(x, b):
+    return la.lstsq(x, b, rcond=1e-3).x
+
+
+PROGRAMS = tr.compile(inverse), tr.compile(solution)
+"""Shared by the cases: the first one of a shape and a dtype runs step by step, and then as machine code."""
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(14, 9), (9, 14), (12, 12)])
 @pytest.mark.parametrize("smallest", [0.5, 3e-3, 1.5e-3, 0.7e-3, 0.0])
@@ -108,15 +120,8 @@ def test_inverses_of_larger_matrices_do_not_depend_on_how_full_rank_is_proved(sh
     stack = np.stack([x, 3 * x])
     wanted, scale = np.linalg.pinv(x, rcond=1e-3), smallest or 1
 
-    def inverse(x):
-        return la.pinv(x, rtol=1e-3)
-
-    def solution(x, b):
-        return la.lstsq(x, b, rcond=1e-3).x
-
-    programs = tr.compile(inverse), tr.compile(solution)
     for _ in range(3):
-        for f, g in ((inverse, solution), programs):
+        for f, g in ((inverse, solution), PROGRAMS):
             close(f(x) * scale, wanted * scale, dtype)
             close(f(stack)[1] * scale, wanted / 3 * scale, dtype)
             close(g(x, b) * scale, wanted @ b * scale, dtype)

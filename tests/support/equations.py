@@ -129,7 +129,7 @@ def scalar_newton(f: Any, x: Any) -> Any:
 
 
 def relaxed(f: Any, z: Any) -> Any:
-    for _ in range(200):
+    for _ in range(90):
         z = z - 0.5 * f(z)
     return z
 
