@@ -9,6 +9,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, variable
 from tenferro_runtime.extension import Slopes
+from tenferro_runtime.ir._reuse import keeps
 from tenferro_tensor import REGISTRY, Spec, catalog, primitive, tensor
 from tenferro_tensor_core import RegistryError
 
@@ -132,3 +133,19 @@ def test_a_program_that_was_prepared_before_keeps_its_kernels() -> None:
     with REGISTRY.kernel(catalog.exp, "cpu", tripled, replace=True):
         assert program.run(X)[0].tolist() == kept
         assert tr.trace(lambda x: tr.exp(x), X).run(X)[0].tolist() == [3.0, 6.0, 9.0]
+
+
+def test_programs_that_call_a_replaced_kernel_anywhere_hand_out_memory() -> None:
+    """What a program calls is found once, but whether third-party code is among it is asked each time."""
+    inner = lambda i, c: tr.cond(tr.sum(c) > 0, lambda v: tr.exp(v) * 0.5, lambda v: v * 2.0, c)
+    program = tr.trace(lambda x: (tr.fori_loop(0, 3, inner, x), tr.sin(x)), X)
+
+    def handing() -> set[str]:
+        return {eq.op.primitive.name for eq in program.equations if keeps(program, eq)}
+
+    assert handing() == set()
+    with REGISTRY.kernel(catalog.exp, "cpu", tripled, replace=True):
+        assert handing() == {"scan"}
+        with REGISTRY.kernel(catalog.sin, "cpu", tripled, replace=True):
+            assert handing() == {"scan", "sin"}
+    assert handing() == set()
