@@ -98,6 +98,9 @@ class DeviceArray(np.ndarray):
     def argmax(self, *args: Any, **kwargs: Any) -> Any:
         return as_device(self.view(np.ndarray).argmax(*args, **kwargs))
 
+    def argmin(self, *args: Any, **kwargs: Any) -> Any:
+        return as_device(self.view(np.ndarray).argmin(*args, **kwargs))
+
     def dot(self, other: Any) -> Any:  # type: ignore[override]
         return on_device(np.dot)(self, other)
 

@@ -3,7 +3,6 @@
 - `_checked`: the compiler, whose executables are watched in every call
 - `_programs`: programs and their arguments
 - `_checks`: the checks
-- `_report`: the outcome
 """
 
 from __future__ import annotations
@@ -12,18 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tenferro_ad.compiler_checks import _checks
 from tenferro_ad.compiler_checks._checked import CheckedCompiler
-from tenferro_ad.compiler_checks._report import CompilerError, CompilerReport
-from tenferro_ad.primitive_checks._report import made, require_known
 from tenferro_runtime.compilers import ProgramCompiler, find_compiler
+from tenferro_tensor.checking import CheckReport, run_checks
 
-__all__ = ["CompilerError", "CompilerReport", "check_compiler"]
+__all__ = ["check_compiler"]
 
 
 def __dir__() -> list[str]:
     return __all__.copy()
 
 
-def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip: Sequence[str] = ()) -> CompilerReport:
+def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip: Sequence[str] = ()) -> CheckReport:
     """Check a compiler of whole programs, for its author: what it compiles must do what single operations do.
 
     The checks, by name:
@@ -52,7 +50,7 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
         The report, with the outcome of each check.
 
     Raises:
-        CompilerError: a check failed; the message lists all mistakes and how to correct each.
+        CheckError: a check failed; the message lists all mistakes and how to correct each.
         ArgumentError: `skip` names an unknown check, or `compiler` is none.
 
     See also:
@@ -66,7 +64,7 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
     ...         return lambda *raws: raws[:1]
     >>> try:
     ...     check_compiler(Forgetful())
-    ... except CompilerError as error:
+    ... except CheckError as error:
     ...     len(error.report.failed) > 5
     True
     """
@@ -84,8 +82,4 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
         "batches": _checks.batches,
         "errors": _checks.errors,
     }
-    require_known(skip, checks, "check_compiler")
-    report = CompilerReport(subject.compiler.name, tuple([made(n, c, subject, skip) for n, c in checks.items()]))
-    if report.failed:
-        raise CompilerError(report)
-    return report
+    return run_checks("check_compiler", f"the compiler {subject.compiler.name!r}", checks, subject, skip)

@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ad.primitive_checks._subject import close
 from tenferro_runtime import compile, tree_leaves
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Spec, Tensor, tensor
+from tenferro_tensor.checking import Mistake, close, copied, identical, shown
 from tenferro_tensor_core import UnsupportedError
 
 Raws = tuple[Any, ...]
-
-
-class Mistake(Exception):
-    """A violation that an executable shows; the text says what to do."""
 
 
 class Watched(ProgramCompiler):
@@ -38,11 +34,13 @@ class Watched(ProgramCompiler):
             raise Mistake(f"executable() returned {run!r:.80}; return a function of raw arrays")
 
         def watched(*raws: Any) -> Raws:
-            before = [None if i in donated else _elements(x, s) for i, (x, s) in enumerate(zip(raws, program.inputs))]
+            inputs = enumerate(zip(raws, program.inputs))
+            given = {i: Tensor.wrap(x, s) for i, (x, s) in inputs if i not in donated}
+            before = {i: copied(x) for i, x in given.items()}
             results = run(*raws)
             _require_specs(results, program.outputs)
-            for i, (x, old, spec) in enumerate(zip(raws, before, program.inputs)):
-                if old is not None and old.tobytes() != _elements(x, spec).tobytes():
+            for i, old in before.items():
+                if not identical(copied(given[i]), old):
                     raise Mistake(f"the executable writes to argument {i}, which is not donated; work on a copy")
             return results
 
@@ -58,10 +56,6 @@ def _require_specs(results: Any, outputs: tuple[Spec, ...]) -> None:
         if shape is None or tuple(shape) != spec.shape or dtype != spec.dtype:
             seen = f"{type(raw).__name__} without shape" if shape is None else f"{dtype}{list(shape)}"
             raise Mistake(f"result {i} is {seen}, where the program says {spec!r}; return what program.outputs say")
-
-
-def _elements(raw: Any, spec: Spec) -> np.ndarray[Any, Any]:
-    return np.array(Tensor.wrap(raw, spec)._concrete(), order="C")
 
 
 class CheckedCompiler:
@@ -112,14 +106,9 @@ class CheckedCompiler:
             return
         for i, (x, y) in enumerate(zip(got, want, strict=True)):
             if not close(x, y):
-                yield f"{what}: result {i} is {_shown(x)}, and by single operations {_shown(y)}"
+                yield f"{what}: result {i} is {shown(x)}, and by single operations {shown(y)}"
 
 
 def leaves(out: Any) -> list[np.ndarray[Any, Any]]:
     """The elements of all arrays of a result."""
-    return [np.array(x._concrete(), order="C") for x in tree_leaves(out)]
-
-
-def _shown(array: np.ndarray[Any, Any]) -> str:
-    text = np.array2string(array, precision=6, threshold=8, edgeitems=2).replace("\n", "")
-    return f"{array.dtype}{list(array.shape)} {text:.80}"
+    return [copied(x) for x in tree_leaves(out)]

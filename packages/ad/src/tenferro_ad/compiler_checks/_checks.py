@@ -23,10 +23,9 @@ from tenferro_ad.compiler_checks._programs import (
     arithmetic,
     scalar_loss,
 )
-from tenferro_ad.primitive_checks._report import LeftOut
-from tenferro_ad.primitive_checks._subject import close, identical
 from tenferro_runtime import exp, sum, vmap
 from tenferro_runtime.extension import REGISTRY, NumericalError, Primitive, Spec
+from tenferro_tensor.checking import LeftOut, close, identical
 from tenferro_tensor_core import UnsupportedError
 
 Compared = tuple[str, Any, Any, tuple[Elements, ...]]
