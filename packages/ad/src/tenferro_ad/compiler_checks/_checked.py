@@ -22,13 +22,15 @@ class Watched(ProgramCompiler):
 
     Attributes:
         inner: the compiler under check.
+        lines: lines of user code of the last program.
     """
 
-    def __init__(self, inner: ProgramCompiler) -> None:
-        self.inner, self.name = inner, inner.name
+    def __init__(self, inner: ProgramCompiler, lines: list[str]) -> None:
+        self.inner, self.name, self.lines = inner, inner.name, lines
 
     def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., Raws]:
         """See `ProgramCompiler`."""
+        self.lines[:] = dict.fromkeys([eq.where for eq in program.equations])
         run = self.inner.executable(program, donated)
         if not callable(run):
             raise Mistake(f"executable() returned {run!r:.80}; return a function of raw arrays")
@@ -64,10 +66,12 @@ class CheckedCompiler:
     Attributes:
         compiler: the compiler under check.
         device: where arguments are put.
+        lines: lines of user code of the program compiled last.
     """
 
     def __init__(self, compiler: ProgramCompiler, device: str) -> None:
         self.compiler, self.device = compiler, device
+        self.lines: list[str] = []
 
     def put(self, array: np.ndarray[Any, Any]) -> Tensor:
         """An array on the device; in main memory with its layout."""
@@ -77,7 +81,7 @@ class CheckedCompiler:
 
     def compiled(self, f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """A function compiled by the compiler under check."""
-        return compile(f, backend=Watched(self.compiler), **options)
+        return compile(f, backend=Watched(self.compiler, self.lines), **options)
 
     def compare(
         self, what: str, run: Callable[..., Any], f: Callable[..., Any], arrays: Sequence[np.ndarray[Any, Any]]
