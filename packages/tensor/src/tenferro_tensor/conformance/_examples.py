@@ -12,6 +12,7 @@ from tenferro_tensor import catalog
 from tenferro_tensor._host_kernel import has_host_kernel
 from tenferro_tensor._place import Place
 from tenferro_tensor._primitive import Op, Primitive, primitives
+from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor.catalog.indexing import SCATTER_MODES
 from tenferro_tensor_core import DTYPES, DType, kind_of
 
@@ -63,10 +64,14 @@ def examples(shape: tuple[int, ...], dtype: DType, place: Place) -> Iterator[Exa
 
 
 def elementwise() -> list[Primitive]:
-    """The element-wise primitives of tenferro that have a kernel for main memory; those of loaded families included."""
+    """The element-wise primitives of tenferro, those of loaded families included.
+
+    Operations that are written with others are left out: their kernels are those of the others.
+    """
     return [
         p for p in primitives()
-        if p.elementwise and p.in_house and (p in _METADATA or (not p.metadata and has_host_kernel(p.op())))
+        if p.elementwise and p.in_house and REGISTRY.find("expansion", p) is None
+        and (p in _METADATA or (not p.metadata and has_host_kernel(p.op())))
     ]  # fmt: skip
 
 
