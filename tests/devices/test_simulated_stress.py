@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from runtime_conformance import launch, numbers
 from simulated.faults import Faults, InjectedFault
 from simulated.installed import simulated
 from tenferro_tensor import AsynchronousError, DeviceMemoryError, StreamContext, compute_context
+from tenferro_tensor.conformance._runtime import launch, numbers
 from thorough import tries
 
 OPERATIONS = [("add", np.add), ("sub", np.subtract), ("maximum", np.maximum)]

@@ -1,5 +1,6 @@
 """`check_compiler` finds a planted mistake of every kind, and passes our own compilers."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -7,18 +8,20 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad.compiler_checks import CompilerError, check_compiler
+from tenferro_ad.compiler_checks import check_compiler
 from tenferro_cpu.native import available
 from tenferro_runtime import fusion
 from tenferro_runtime.compilers import ProgramCompiler
-from tenferro_runtime.extension import Program, Spec, interpret
+from tenferro_runtime.extension import Equation, Program, Spec, interpret
+from tenferro_runtime.ir._effects import has_effects
 from tenferro_runtime.running import _execute
+from tenferro_tensor.checking import CheckError
 from tenferro_tensor_core import ArgumentError, NumericalError, UnsupportedError
 from tenferro_xla import XlaCompiler
 
 CHECKS = (
     "results", "dtypes", "repeatable", "layouts", "shared arguments", "donated memory", "sizes", "control flow",
-    "derivatives", "batches", "errors",
+    "derivatives", "batches", "effects", "guards", "threads", "errors",
 )  # fmt: skip
 Run = Callable[..., Any]
 
@@ -46,7 +49,7 @@ class Native(ProgramCompiler):
         form = _execute._native_form(bare, False, donated)
         if form is None:
             raise UnsupportedError(f"no machine code for {', '.join(eq.op.primitive.name for eq in program.equations)}")
-        compiled = False
+        compiled = has_effects(program)  # such a program must not run twice
 
         def call(*raws: Any) -> Any:
             nonlocal compiled
@@ -64,7 +67,9 @@ class Native(ProgramCompiler):
 @pytest.mark.parametrize("compiler", [Stepwise(), XlaCompiler(), XlaCompiler("cpu")], ids=lambda c: c.name)
 def test_a_right_compiler_passes_every_check(compiler: ProgramCompiler) -> None:
     report = check_compiler(compiler)
-    assert [(f.check, f.outcome) for f in report.findings] == [(name, "passed") for name in CHECKS]
+    refused = {"effects"} if isinstance(compiler, XlaCompiler) else set()
+    outcomes = [(name, "left out" if name in refused else "passed") for name in CHECKS]
+    assert [(f.check, f.outcome) for f in report.findings] == outcomes
 
 
 @pytest.mark.skipif(not available(), reason="needs machine code")
@@ -184,6 +189,55 @@ class OfOneSize(Stepwise):
         return call
 
 
+class Rearranging(Stepwise):
+    """Does what it likes with the steps that have effects."""
+
+    name = "rearranging"
+
+    def __init__(self, change: Callable[[list[Equation], list[Equation]], list[Equation]]) -> None:
+        self.change = change
+
+    def executable(self, program: Program, donated: tuple[int, ...]) -> Run:
+        callbacks = [eq for eq in program.equations if eq.op.primitive.name == "debug_callback"]
+        others = [eq for eq in program.equations if eq not in callbacks]
+        return super().executable(program.with_(equations=tuple(self.change(others, callbacks))), donated)
+
+
+class OfOneKind(Stepwise):
+    """Takes programs of equal numbers of axes for equal."""
+
+    name = "of one kind"
+
+    def __init__(self) -> None:
+        self.first: dict[Any, Program] = {}
+
+    def executable(self, program: Program, donated: tuple[int, ...]) -> Run:
+        axes = tuple([s.ndim for s in (*program.inputs, *program.outputs)])
+        kept = self.first.setdefault((len(program.equations), axes), program)
+        return lambda *raws: tuple([out.data for out in interpret(kept, [tr.asarray(raw) for raw in raws])])
+
+
+def shares_memory(run: Run, program: Program, donated: tuple[int, ...]) -> Run:
+    """Copies arguments to memory that all calls share, and runs on it a moment later."""
+    places = [np.empty(shape(s), s.dtype) for s in program.inputs]
+
+    def call(*raws: Any) -> Any:
+        for place, raw in zip(places, raws):
+            place[...] = raw
+        time.sleep(1e-4)
+        return run(*[place.copy() if place.ndim else place[()] for place in places])
+
+    return call
+
+
+def twice(run: Run, program: Program, donated: tuple[int, ...]) -> Run:
+    def call(*raws: Any) -> Any:
+        run(*raws)
+        return run(*raws)
+
+    return call
+
+
 class Unknowing(Stepwise):
     """Raises an error of another type for operations that it does not know."""
 
@@ -279,6 +333,14 @@ FAULTS: dict[str, tuple[str, ProgramCompiler, str]] = {
     "a wrong batch": (
         "batches", Faulty(where(lambda p: bool(p.outputs) and p.outputs[0].ndim > 0)), "a batch, compiled"
     ),
+    "dropped effects": ("effects", Rearranging(lambda steps, effects: steps), "callbacks see nothing"),
+    "effects in reverse": ("effects", Rearranging(lambda steps, effects: [*steps, *effects[::-1]]), "in a row, call 1"),
+    "effects twice": ("effects", Faulty(twice), "once, in the order"),
+    "the first branch": ("guards", OfOneKind(), "depends on sizes, by_size, at (2,)"),
+    "shared memory": ("threads", Faulty(shares_memory), "let no two calls share memory"),
+    "an error without a line": (
+        "errors", Unknowing(UnsupportedError("root_of_check has no form")), "without the line of the user"
+    ),
     "another error": ("errors", Unknowing(KeyError("root_of_check")), "raise an UnsupportedError"),
     "an error without a name": ("errors", Unknowing(UnsupportedError("a step is not known")), "name the operation"),
     "no error": ("errors", Faulty(swallows), "a step whose kernel fails has a result"),
@@ -290,7 +352,7 @@ FAULTS: dict[str, tuple[str, ProgramCompiler, str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_mistake_is_found(fault: str) -> None:
     check, compiler, text = FAULTS[fault]
-    with pytest.raises(CompilerError) as caught:
+    with pytest.raises(CheckError) as caught:
         check_compiler(compiler, skip=[name for name in CHECKS if name != check])
     (finding,) = caught.value.report.failed
     assert finding.check == check
@@ -307,7 +369,8 @@ def test_what_a_compiler_refuses_is_left_out() -> None:
 
         def executable(self, program: Program, donated: tuple[int, ...]) -> Run:
             if names(program) & {"cond", "switch", "scan", "while_loop", "root_of_check"}:
-                raise UnsupportedError(f"no form of {', '.join(names(program))}")
+                lines = ", ".join([eq.where for eq in program.equations])
+                raise UnsupportedError(f"no form of {', '.join(names(program))} at {lines}")
             return super().executable(program, donated)
 
     report = check_compiler(Refusing())
@@ -325,5 +388,10 @@ def test_unknown_checks_and_compilers_are_refused() -> None:
 
 def test_arguments_may_be_on_a_device_of_their_own() -> None:
     report = check_compiler("xla", device="xla:cpu:0", skip=("derivatives", "batches"))
-    assert [f.check for f in report.findings if f.outcome == "left out"] == ["layouts", "derivatives", "batches"]
+    assert [f.check for f in report.findings if f.outcome == "left out"] == [
+        "layouts",
+        "derivatives",
+        "batches",
+        "effects",
+    ]
     assert report.findings[3].left_out == "arguments on xla:cpu:0 have the layout of that device"

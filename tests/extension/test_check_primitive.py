@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_ad import PrimitiveError, check_primitive
+from tenferro_ad import check_primitive
 from tenferro_fft import rfft
 from tenferro_linalg import inv, svdvals
 from tenferro_runtime.extension import Cost, General, Inactive, Linear, Slopes, catalog, sized
 from tenferro_tensor import REGISTRY, Primitive, Spec
+from tenferro_tensor.checking import CheckError
 from tenferro_tensor_core import ArgumentError, DTypeError
 from tenferro_xla import XlaExecutor
 
@@ -233,7 +234,7 @@ def test_a_planted_mistake_is_found(planted: str) -> None:
     options, check, text = PLANTED[planted]
     guest = Guest(**options)
     executor = XlaExecutor().run if "lowering" in planted else None
-    with pytest.raises(PrimitiveError) as caught:
+    with pytest.raises(CheckError) as caught:
         check_primitive(guest.op, X, executor=executor, skip=[name for name in CHECKS if name != check])
     (found,) = [f for f in caught.value.report.findings if f.check == check]
     assert found.outcome == "failed" and re.search(text, "\n".join(found.mistakes)), found
@@ -243,7 +244,7 @@ def test_a_planted_mistake_is_found(planted: str) -> None:
 def test_all_mistakes_are_listed_at_once() -> None:
     guest = Guest(kernel=lambda x: x**3 + 0 * np.max(x), rule=rule(lambda x: x), cost=lambda ins, outs: None)
     text = r"cubed failed 3 of 16 checks of check_primitive:\n  empty: .*\n(.*\n)*  derivatives: .*\n  costs: the co"
-    with pytest.raises(PrimitiveError, match=text):
+    with pytest.raises(CheckError, match=text):
         check_primitive(guest.op, X)
     report = check_primitive(Guest(cost=lambda ins, outs: None).op, X, skip=["costs"])
     assert "skipped on request" in repr(report)

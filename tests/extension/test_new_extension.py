@@ -59,7 +59,7 @@ def test_a_mistake_in_it_is_found(written: Path, site: Path) -> None:
     finally:
         module.write_text(text)
     assert tests.returncode == 1
-    assert "PrimitiveError" in tests.stdout
+    assert "CheckError" in tests.stdout
 
 
 def test_an_element_wise_operation_takes_25_lines_of_the_author(written: Path) -> None:

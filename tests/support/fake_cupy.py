@@ -98,6 +98,9 @@ class DeviceArray(np.ndarray):
     def argmax(self, *args: Any, **kwargs: Any) -> Any:
         return as_device(self.view(np.ndarray).argmax(*args, **kwargs))
 
+    def argmin(self, *args: Any, **kwargs: Any) -> Any:
+        return as_device(self.view(np.ndarray).argmin(*args, **kwargs))
+
     def dot(self, other: Any) -> Any:  # type: ignore[override]
         return on_device(np.dot)(self, other)
 
@@ -353,7 +356,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
 
     def __init__(self, count: int = 2, is_hip: bool = False, failure: str | None = None) -> None:
         super().__init__("cupy")
-        self.room, self.used, self.most = 2**40, 0, 0
+        self.room, self.used, self.most = 2**30, 0, 0
 
         def get_device_count() -> int:
             if failure:

@@ -49,6 +49,8 @@ MODULES: Final = (
     "tenferro_fft",
     "tenferro_fft.providers",
     "tenferro_tensor",
+    "tenferro_tensor.checking",
+    "tenferro_tensor.conformance",
     "tenferro_tensor_core",
     "tenferro_runtime.extension",
     "tenferro_cpu",
@@ -273,6 +275,7 @@ PAGES: Final[dict[str, Page]] = {
             ),
             "Backends": ("tenferro_tensor.backends", "tenferro_tensor._accelerator", "tenferro_tensor._host_kernel"),
             "Device runtimes": ("tenferro_tensor.device_runtimes",),
+            "Checks": ("tenferro_tensor.conformance", "tenferro_tensor.checking"),
         },
     ),
     "dtypes-and-sizes": Page(

@@ -31,31 +31,27 @@ from tenferro_tensor.class_home import class_home
 from tenferro_tensor_core.deferred import deferred
 
 if TYPE_CHECKING:
-    from tenferro_ad.compiler_checks import CompilerError, CompilerReport, check_compiler
+    from tenferro_ad.compiler_checks import check_compiler
     from tenferro_ad.implicit import FixedPointStatus, custom_linear_solve, custom_root, fixed_point
     from tenferro_ad.power_series import laplacian, taylor, taylor_kind
-    from tenferro_ad.primitive_checks import PrimitiveError, PrimitiveReport, check_primitive
+    from tenferro_ad.primitive_checks import check_primitive
     from tenferro_ad.sparse import Sparsity, sparse_hessian, sparse_jacobian, sparsity
 else:
     __getattr__ = deferred(
         __name__,
         {
-            "compiler_checks": "CompilerError CompilerReport check_compiler",
+            "compiler_checks": "check_compiler",
             "implicit": "FixedPointStatus custom_linear_solve custom_root fixed_point",
             "power_series": "laplacian taylor taylor_kind",
-            "primitive_checks": "PrimitiveError PrimitiveReport check_primitive",
+            "primitive_checks": "check_primitive",
             "sparse": "Sparsity sparse_hessian sparse_jacobian sparsity",
         },
         class_home(__name__),
     )
 
 __all__ = [
-    "CompilerError",
-    "CompilerReport",
     "EagerTensor",
     "FixedPointStatus",
-    "PrimitiveError",
-    "PrimitiveReport",
     "Sparsity",
     "check_compiler",
     "check_grads",

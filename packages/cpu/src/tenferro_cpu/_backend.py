@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tenferro_cpu.pools._opened import CALLER
 from tenferro_cpu.pools._opened import devices as pool_devices
 from tenferro_tensor import REGISTRY, Backend, ComputeDevice, Op, OpenKernel, Spec, catalog, library
 from tenferro_tensor.backends import LibraryEntry, NativeProgram, ObjectCode, ObjectTarget
+from tenferro_tensor.device_model import chosen_toolchain
 from tenferro_tensor.kernels import kernel_of
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import BackendUnavailableError
@@ -42,6 +44,15 @@ _UPDATES = frozenset({catalog.scatter, catalog.dynamic_update_slice, catalog.upd
 
 _ROUNDED_ONCE = frozenset({catalog.add, catalog.sub, catalog.mul, catalog.div, catalog.neg, catalog.sqrt})
 """Primitives whose result does not depend on NumPy's choice of loop, so operands may be overwritten."""
+
+
+TOOLCHAIN_VARIABLE: Final = "TENFERRO_CPU_TOOLCHAIN"
+"""Environment variable that `chosen_toolchain` reads for the CPU."""
+
+
+def _has_chosen_toolchain() -> bool:
+    """Whether the user chose another toolchain than LLVM."""
+    return chosen_toolchain("cpu") not in (None, "llvm")
 
 
 class CpuBackend(Backend):
@@ -127,6 +138,10 @@ class CpuBackend(Backend):
         the memory pool. Kernels of pools run in the pool's thread, and with its memory.
         """
         run = super().kernel(op, ins, outs, device)
+        if TOOLCHAIN_VARIABLE in os.environ and op.primitive.elementwise and _has_chosen_toolchain():
+            with importing():
+                from tenferro_cpu.native.kernels import _chosen
+            run = _chosen.elementwise(op, ins, outs[0], run)
         if getattr(REGISTRY.find("kernel", op.primitive, self.name), "blas", False):
             run = _threads.bounded(run, sum(map(_threads.work_of, ins)))
         if device is not CALLER:
@@ -141,7 +156,7 @@ class CpuBackend(Backend):
 
     def compiles_wholes(self) -> bool:
         """See `Backend.compiles_wholes`."""
-        return _jit.compiles_programs()
+        return _has_chosen_toolchain() or _jit.compiles_programs()
 
     def whole(
         self, function: LoopFunction, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
@@ -156,6 +171,10 @@ class CpuBackend(Backend):
         Returns:
             The program, or None if this process cannot compile.
         """
+        if _has_chosen_toolchain():
+            with importing():
+                from tenferro_cpu.native.kernels import _chosen
+            return _chosen.whole(function, bare, otherwise)
         with importing():
             from tenferro_cpu.native.whole import native
 

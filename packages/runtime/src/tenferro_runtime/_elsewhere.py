@@ -10,12 +10,8 @@ if TYPE_CHECKING:
     import tenferro_fft as fft
     import tenferro_linalg as linalg
     from tenferro_ad import (
-        CompilerError,
-        CompilerReport,
         EagerTensor,
         FixedPointStatus,
-        PrimitiveError,
-        PrimitiveReport,
         Sparsity,
         check_compiler,
         check_grads,
@@ -51,12 +47,8 @@ if TYPE_CHECKING:
     from tenferro_linalg import cross
 
     __all__ = [
-        "CompilerError",
-        "CompilerReport",
         "EagerTensor",
         "FixedPointStatus",
-        "PrimitiveError",
-        "PrimitiveReport",
         "Sparsity",
         "check_compiler",
         "check_grads",

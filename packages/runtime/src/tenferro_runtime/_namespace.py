@@ -61,7 +61,7 @@ FORWARDED: Final = {
     "cross": "linalg",
     "einsum": "einsum",
     **dict.fromkeys(
-        "CompilerError CompilerReport EagerTensor FixedPointStatus PrimitiveError PrimitiveReport Sparsity "
+        "EagerTensor FixedPointStatus Sparsity "
         "check_compiler check_grads check_primitive checkpoint checkpoint_name checkpoint_policies custom_linear_solve "
         "custom_root custom_rule fixed_point grad hessian hvp jacfwd jacrev jvp laplacian linear_transpose linearize "
         "no_grad record_sources sparse_hessian sparse_jacobian sparsity taylor taylor_kind value_and_grad variable "

@@ -14,6 +14,7 @@ from tenferro_tensor._place import HOST
 from tenferro_tensor._primitive import Op, Primitive
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.narrow import widened_kernel, widens
 from tenferro_tensor.reference import kernels
 from tenferro_tensor.reference._table import Table
 
@@ -49,8 +50,9 @@ def _maker(primitive: Primitive) -> Callable[..., Any] | None:
 def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any] | None:
     """The kernel of an op on NumPy arrays, whatever the place of its specs: the reference, or a family's CPU kernel.
 
-    It takes NumPy arrays and Python numbers, and returns an array or a tuple of them, which may be views. A backend
-    whose accelerator memory the host can access calls it on that memory and wraps the results.
+    It takes NumPy arrays and Python numbers, and returns an array or a tuple of them, which may be views. It computes
+    narrow floats in float32, as every kernel does. A backend whose accelerator memory the host can access calls it on
+    that memory and wraps the results.
 
     Args:
         op: the op.
@@ -66,8 +68,14 @@ def host_kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callab
     >>> host_kernel(catalog.exp.op(), (far,), (far,))(np.zeros(2))
     array([1., 1.])
     """
-    make = _maker(op.primitive)
-    if make is None:
+    if _maker(op.primitive) is None:
         return None
+    if widens(op, (*ins, *outs)):
+        return widened_kernel(_made, op, ins, outs)
+    return _made(op, ins, outs)
+
+
+def _made(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any]:
+    make: Any = _maker(op.primitive)
     here = [tuple([s.with_(place=HOST) if isinstance(s, Spec) else s for s in specs]) for specs in (ins, outs)]
     return make(*here, **op.params)  # type: ignore[no-any-return]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 __all__ = [
-    "BACKENDS", "COMPILERS", "EXTENSIONS", "NAMESPACES", "RESERVED", "distribution_of", "installed", "load", "made_by",
-    "owner", "own", "own_module", "rescan", "usurped", "version_of",
+    "BACKENDS", "COMPILERS", "EXTENSIONS", "NAMESPACES", "RESERVED", "TOOLCHAINS", "distribution_of", "installed",
+    "load", "made_by", "owner", "own", "own_module", "rescan", "usurped", "version_of",
 ]  # fmt: skip
 
 
@@ -42,6 +42,9 @@ COMPILERS: Final = "tenferro.compilers"
 
 NAMESPACES: Final = "tenferro.namespaces"
 """Entry point group of modules whose functions the namespace answers for."""
+
+TOOLCHAINS: Final = "tenferro.toolchains"
+"""Entry point group of functions that create toolchains of kernels for a kind of device."""
 
 RESERVED: Final = {
     ("tenferro.extensions", "einsum"): "tenferro-einsum",

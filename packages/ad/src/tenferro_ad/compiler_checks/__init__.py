@@ -2,28 +2,27 @@
 
 - `_checked`: the compiler, whose executables are watched in every call
 - `_programs`: programs and their arguments
-- `_checks`: the checks
-- `_report`: the outcome
+- `_checks`: the checks of results
+- `_conduct`: the checks of effects, guards, threads and errors
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tenferro_ad.compiler_checks import _checks
+from tenferro_ad.compiler_checks import _checks, _conduct
 from tenferro_ad.compiler_checks._checked import CheckedCompiler
-from tenferro_ad.compiler_checks._report import CompilerError, CompilerReport
-from tenferro_ad.primitive_checks._report import made, require_known
 from tenferro_runtime.compilers import ProgramCompiler, find_compiler
+from tenferro_tensor.checking import CheckReport, run_checks
 
-__all__ = ["CompilerError", "CompilerReport", "check_compiler"]
+__all__ = ["check_compiler"]
 
 
 def __dir__() -> list[str]:
     return __all__.copy()
 
 
-def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip: Sequence[str] = ()) -> CompilerReport:
+def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip: Sequence[str] = ()) -> CheckReport:
     """Check a compiler of whole programs, for its author: what it compiles must do what single operations do.
 
     The checks, by name:
@@ -38,7 +37,10 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
     - ``control flow``: branches and loops, nested and with several values
     - ``derivatives``: gradients and Hessian products of compiled functions, loops included
     - ``batches``: compiled functions under vmap
-    - ``errors``: a step that no compiler knows is refused or run, and its failure is the caller's error
+    - ``effects``: debug callbacks take place in order, in loops and branches too, and if nobody reads their results
+    - ``guards``: functions that do something else at other sizes
+    - ``threads``: one executable in several threads at once
+    - ``errors``: a step that no compiler knows is refused, with its line, or run, and its failure is the caller's error
 
     In all of them an executable may write only to donated arguments. A program that the compiler refuses with an
     `UnsupportedError` is passed over; a check of which it refuses all programs is left out.
@@ -52,7 +54,7 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
         The report, with the outcome of each check.
 
     Raises:
-        CompilerError: a check failed; the message lists all mistakes and how to correct each.
+        CheckError: a check failed; the message lists all mistakes and how to correct each.
         ArgumentError: `skip` names an unknown check, or `compiler` is none.
 
     See also:
@@ -60,13 +62,14 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
 
     >>> from tenferro_ad import check_compiler
     >>> from tenferro_runtime.compilers import ProgramCompiler
+    >>> from tenferro_tensor.checking import CheckError
     >>> class Forgetful(ProgramCompiler):
     ...     name = "forgetful"
     ...     def executable(self, program, donated):
     ...         return lambda *raws: raws[:1]
     >>> try:
     ...     check_compiler(Forgetful())
-    ... except CompilerError as error:
+    ... except CheckError as error:
     ...     len(error.report.failed) > 5
     True
     """
@@ -82,10 +85,9 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
         "control flow": _checks.control_flow,
         "derivatives": _checks.derivatives,
         "batches": _checks.batches,
-        "errors": _checks.errors,
+        "effects": _conduct.effects,
+        "guards": _conduct.guards,
+        "threads": _conduct.threads,
+        "errors": _conduct.errors,
     }
-    require_known(skip, checks, "check_compiler")
-    report = CompilerReport(subject.compiler.name, tuple([made(n, c, subject, skip) for n, c in checks.items()]))
-    if report.failed:
-        raise CompilerError(report)
-    return report
+    return run_checks("check_compiler", f"the compiler {subject.compiler.name!r}", checks, subject, skip)

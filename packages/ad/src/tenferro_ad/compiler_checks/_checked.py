@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ad.primitive_checks._subject import close
 from tenferro_runtime import compile, tree_leaves
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_runtime.extension import Program
 from tenferro_tensor import Spec, Tensor, tensor
+from tenferro_tensor.checking import Mistake, close, copied, identical, shown
 from tenferro_tensor_core import UnsupportedError
 
 Raws = tuple[Any, ...]
-
-
-class Mistake(Exception):
-    """A violation that an executable shows; the text says what to do."""
 
 
 class Watched(ProgramCompiler):
@@ -26,23 +22,27 @@ class Watched(ProgramCompiler):
 
     Attributes:
         inner: the compiler under check.
+        lines: lines of user code of the last program.
     """
 
-    def __init__(self, inner: ProgramCompiler) -> None:
-        self.inner, self.name = inner, inner.name
+    def __init__(self, inner: ProgramCompiler, lines: list[str]) -> None:
+        self.inner, self.name, self.lines = inner, inner.name, lines
 
     def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., Raws]:
         """See `ProgramCompiler`."""
+        self.lines[:] = dict.fromkeys([eq.where for eq in program.equations])
         run = self.inner.executable(program, donated)
         if not callable(run):
             raise Mistake(f"executable() returned {run!r:.80}; return a function of raw arrays")
 
         def watched(*raws: Any) -> Raws:
-            before = [None if i in donated else _elements(x, s) for i, (x, s) in enumerate(zip(raws, program.inputs))]
+            inputs = enumerate(zip(raws, program.inputs))
+            given = {i: Tensor.wrap(x, s) for i, (x, s) in inputs if i not in donated}
+            before = {i: copied(x) for i, x in given.items()}
             results = run(*raws)
             _require_specs(results, program.outputs)
-            for i, (x, old, spec) in enumerate(zip(raws, before, program.inputs)):
-                if old is not None and old.tobytes() != _elements(x, spec).tobytes():
+            for i, old in before.items():
+                if not identical(copied(given[i]), old):
                     raise Mistake(f"the executable writes to argument {i}, which is not donated; work on a copy")
             return results
 
@@ -60,20 +60,18 @@ def _require_specs(results: Any, outputs: tuple[Spec, ...]) -> None:
             raise Mistake(f"result {i} is {seen}, where the program says {spec!r}; return what program.outputs say")
 
 
-def _elements(raw: Any, spec: Spec) -> np.ndarray[Any, Any]:
-    return np.array(Tensor.wrap(raw, spec)._concrete(), order="C")
-
-
 class CheckedCompiler:
     """The compiler and where its arguments are.
 
     Attributes:
         compiler: the compiler under check.
         device: where arguments are put.
+        lines: lines of user code of the program compiled last.
     """
 
     def __init__(self, compiler: ProgramCompiler, device: str) -> None:
         self.compiler, self.device = compiler, device
+        self.lines: list[str] = []
 
     def put(self, array: np.ndarray[Any, Any]) -> Tensor:
         """An array on the device; in main memory with its layout."""
@@ -83,7 +81,7 @@ class CheckedCompiler:
 
     def compiled(self, f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """A function compiled by the compiler under check."""
-        return compile(f, backend=Watched(self.compiler), **options)
+        return compile(f, backend=Watched(self.compiler, self.lines), **options)
 
     def compare(
         self, what: str, run: Callable[..., Any], f: Callable[..., Any], arrays: Sequence[np.ndarray[Any, Any]]
@@ -112,14 +110,9 @@ class CheckedCompiler:
             return
         for i, (x, y) in enumerate(zip(got, want, strict=True)):
             if not close(x, y):
-                yield f"{what}: result {i} is {_shown(x)}, and by single operations {_shown(y)}"
+                yield f"{what}: result {i} is {shown(x)}, and by single operations {shown(y)}"
 
 
 def leaves(out: Any) -> list[np.ndarray[Any, Any]]:
     """The elements of all arrays of a result."""
-    return [np.array(x._concrete(), order="C") for x in tree_leaves(out)]
-
-
-def _shown(array: np.ndarray[Any, Any]) -> str:
-    text = np.array2string(array, precision=6, threshold=8, edgeitems=2).replace("\n", "")
-    return f"{array.dtype}{list(array.shape)} {text:.80}"
+    return [copied(x) for x in tree_leaves(out)]

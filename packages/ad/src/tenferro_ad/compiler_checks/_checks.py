@@ -23,10 +23,8 @@ from tenferro_ad.compiler_checks._programs import (
     arithmetic,
     scalar_loss,
 )
-from tenferro_ad.primitive_checks._report import LeftOut
-from tenferro_ad.primitive_checks._subject import close, identical
 from tenferro_runtime import exp, sum, vmap
-from tenferro_runtime.extension import REGISTRY, NumericalError, Primitive, Spec
+from tenferro_tensor.checking import LeftOut, close, identical
 from tenferro_tensor_core import UnsupportedError
 
 Compared = tuple[str, Any, Any, tuple[Elements, ...]]
@@ -35,18 +33,18 @@ Compared = tuple[str, Any, Any, tuple[Elements, ...]]
 
 def results(subject: CheckedCompiler) -> Iterator[str]:
     """Check number, shapes, dtypes and values of results."""
-    yield from _cases(subject, RESULTS)
+    yield from cases(subject, RESULTS)
 
 
 def dtypes(subject: CheckedCompiler) -> Iterator[str]:
     """Check numbers of every kind."""
     numbers = np.array([3, 0, 1, 3, 2])
-    yield from _cases(subject, [Trial(f"{name} numbers", arithmetic, (numbers.astype(name),)) for name in NUMBERS])
+    yield from cases(subject, [Trial(f"{name} numbers", arithmetic, (numbers.astype(name),)) for name in NUMBERS])
 
 
 def control_flow(subject: CheckedCompiler) -> Iterator[str]:
     """Check branches and loops."""
-    yield from _cases(subject, CONTROL_FLOW)
+    yield from cases(subject, CONTROL_FLOW)
 
 
 def repeatable(subject: CheckedCompiler) -> Iterator[str]:
@@ -79,7 +77,7 @@ def layouts(subject: CheckedCompiler) -> Iterator[str]:
         "reversed": M[::-1, ::-1],
         "broadcast": np.broadcast_to(M[:1], M.shape),
     }
-    yield from _cases(subject, [Trial(f"a {name} argument", _uses_all, (array, V)) for name, array in given.items()])
+    yield from cases(subject, [Trial(f"a {name} argument", _uses_all, (array, V)) for name, array in given.items()])
 
 
 def _uses_all(x: Any, v: Any) -> Any:
@@ -91,7 +89,7 @@ def shared_arguments(subject: CheckedCompiler) -> Iterator[str]:
     whole = np.linspace(0.1, 1.2, 12)
     pairs = {"one array as two arguments": (whole, whole), "overlapping views": (whole[2:], whole[:-2])}
     programs = [Trial(what, lambda x, y: (x + 2.0 * y, x * y, y), pair) for what, pair in pairs.items()]
-    yield from _cases(subject, programs)
+    yield from cases(subject, programs)
 
 
 def donated_memory(subject: CheckedCompiler) -> Iterator[str]:
@@ -135,7 +133,7 @@ def sizes(subject: CheckedCompiler) -> Iterator[str]:
         two: [(2, 3), (0, 3), (3, 0), (1, 1), (2, 3)],
     }
     runs = {f: subject.compiled(f) for f in shapes}
-    yield from _compared(
+    yield from compared(
         subject,
         [
             (f"a function of the shapes {shapes[f]}, at {shape}", runs[f], f, (_numbered(shape),))
@@ -159,7 +157,7 @@ def derivatives(subject: CheckedCompiler) -> Iterator[str]:
             (f"the gradient of {what}, which is compiled", grad(subject.compiled(f)), grad(f), (M,)),
             (f"a Hessian product of {what}, compiled", subject.compiled(along), along, (M,)),
         ]
-    yield from _compared(subject, runs)
+    yield from compared(subject, runs)
 
 
 def _along(f: Any) -> Any:
@@ -169,7 +167,7 @@ def _along(f: Any) -> Any:
 def batches(subject: CheckedCompiler) -> Iterator[str]:
     """Check vmap of compiled functions, and compiled batches."""
     f, slope = vmap(scalar_loss), vmap(grad(scalar_loss))
-    yield from _compared(
+    yield from compared(
         subject,
         [
             ("a compiled function under vmap", vmap(subject.compiled(scalar_loss)), f, (M,)),
@@ -179,52 +177,12 @@ def batches(subject: CheckedCompiler) -> Iterator[str]:
     )
 
 
-def errors(subject: CheckedCompiler) -> Iterator[str]:
-    """Check a step that the compiler cannot know, and whose kernel may fail."""
-
-    def root_of_check(x: Spec) -> Spec:
-        """Square roots of numbers that are not negative."""
-        return x
-
-    primitive = Primitive(root_of_check)
-    kind = subject.put(V).device.kind
-
-    def root(x: Any) -> Any:
-        if (x < 0).any():
-            raise NumericalError("root_of_check: an element is negative")
-        return x**0.5
-
-    with REGISTRY.kernel(primitive, kind, lambda ins, outs: root):
-        run = subject.compiled(lambda x: primitive.op()(x * 2.0) + 1.0)
-        for array, fails in ((np.abs(V), False), (V, True), (np.abs(V), False)):
-            try:
-                (got,) = leaves(run(subject.put(array.copy())))
-            except UnsupportedError as error:
-                if "root_of_check" not in str(error):
-                    yield f"an operation without a form in the compiler is refused by {error}; name the operation"
-                return
-            except NumericalError:
-                if not fails:
-                    yield "a call fails after one that failed rightly; an error must not stay in the executable"
-                continue
-            except Exception as error:
-                yield (
-                    f"an operation that the compiler cannot know raises {type(error).__name__} ({str(error)[:300]}); "
-                    "raise an UnsupportedError in executable(), or call its kernel and let its error pass"
-                )
-                return
-            if fails:
-                yield "a step whose kernel fails has a result; let the error of the kernel pass"
-            elif not close(got, (array * 2.0) ** 0.5 + 1.0):
-                yield "an operation that the compiler cannot know has a wrong result; raise an UnsupportedError"
-
-
-def _cases(subject: CheckedCompiler, cases: Iterable[Trial]) -> Iterator[str]:
+def cases(subject: CheckedCompiler, cases: Iterable[Trial]) -> Iterator[str]:
     """The mistakes in programs, each compiled for itself."""
-    yield from _compared(subject, [(case.what, subject.compiled(case.f), case.f, case.arrays) for case in cases])
+    yield from compared(subject, [(case.what, subject.compiled(case.f), case.f, case.arrays) for case in cases])
 
 
-def _compared(subject: CheckedCompiler, runs: Sequence[Compared]) -> Iterator[str]:
+def compared(subject: CheckedCompiler, runs: Sequence[Compared]) -> Iterator[str]:
     """The differences between compiled functions and functions; left out if the compiler refuses all of them."""
     refused = []
     for what, run, f, arrays in runs:

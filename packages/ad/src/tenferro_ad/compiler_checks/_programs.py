@@ -113,3 +113,37 @@ DONATED: Final = (
     Trial("a matrix product", lambda x, y: x.mT @ y, (M, M + 3.0)),
 )
 """Programs whose first argument, or both, are donated: results must not be written before arguments are read."""
+
+
+def _in_a_loop(see: Callable[[Any], None], x: Any) -> Any:
+    def step(carry: Any, row: Any) -> Any:
+        tr.debug_callback(see, carry)
+        return carry + row, None
+
+    total, _ = tr.scan(step, x[0] * 0.0, x)
+    tr.debug_callback(see, total)
+    return total
+
+
+def _in_a_branch(see: Callable[[Any], None], x: Any) -> Any:
+    def chosen() -> Any:
+        tr.debug_callback(see, x)
+        return x * 2.0
+
+    return tr.cond(tr.sum(x) > 0.0, chosen, lambda: x)
+
+
+def _unused(see: Callable[[Any], None], x: Any) -> Any:
+    tr.debug_callback(see, tr.exp(x))
+    y = x * 2.0
+    tr.debug_callback(see, y)
+    tr.debug_callback(see, x)
+    return y
+
+
+EFFECTS: Final = (
+    ("callbacks in a row", _unused, (V,)),
+    ("a callback in a loop", _in_a_loop, (V,)),
+    ("a callback in a branch", _in_a_branch, (V,)),
+)
+"""Programs with effects, in words; each takes what its callbacks call, and its arguments."""

@@ -4,7 +4,6 @@
 - `_results`: inference and kernel
 - `_modes`: the ways to run an op, files, expansions, prunings, costs, lowerings
 - `_derivatives`: the derivative rule
-- `_report`: the findings
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from functools import partial
 from typing import Any
 
 from tenferro_ad.primitive_checks import _derivatives, _modes, _results
-from tenferro_ad.primitive_checks._report import Finding, PrimitiveError, PrimitiveReport, made, require_known
 from tenferro_ad.primitive_checks._subject import Subject
 from tenferro_tensor import Op, Primitive
+from tenferro_tensor.checking import CheckReport, run_checks
 from tenferro_tensor_core import ArgumentError, TenferroError
 
-__all__ = ["Finding", "PrimitiveError", "PrimitiveReport", "check_primitive"]
+__all__ = ["check_primitive"]
 
 
 def __dir__() -> list[str]:
@@ -32,7 +31,7 @@ def check_primitive(
     order: int = 2,
     executor: Callable[..., Any] | None = None,
     skip: Sequence[str] = (),
-) -> PrimitiveReport:
+) -> CheckReport:
     """Check all contracts of a primitive on an example, for authors of extensions.
 
     The checks, by name:
@@ -67,7 +66,7 @@ def check_primitive(
         The report, with the outcome of each check.
 
     Raises:
-        PrimitiveError: a check failed; the message lists all mistakes and how to correct each.
+        CheckError: a check failed; the message lists all mistakes and how to correct each.
         ArgumentError: `op` is not a primitive, its inference refuses the operands, or `skip` names an unknown check.
 
     See also:
@@ -100,17 +99,8 @@ def check_primitive(
         "costs": _modes.costs,
         "lowering": partial(_modes.lowering, executor=executor),
     }
-    require_known(skip, checks, "check_primitive")
-    findings: list[Finding] = []
-    for name, check in checks.items():
-        if findings and findings[0].mistakes:  # every later check would fail for the same reason
-            findings.append(Finding(name, left_out="the kernel writes to its operands; correct that first"))
-        else:
-            findings.append(made(name, check, subject, skip))
-    report = PrimitiveReport(repr(subject.op), tuple(findings))
-    if report.failed:
-        raise PrimitiveError(report)
-    return report
+    first = "the kernel writes to its operands; correct that first"
+    return run_checks("check_primitive", repr(subject.op), checks, subject, skip, first=first)
 
 
 def _subject(op: Any, operands: tuple[Any, ...]) -> Subject:

@@ -13,11 +13,11 @@ from tenferro_ad._forward import jvp
 from tenferro_ad._reverse import vjp
 from tenferro_ad._rules import rule_of
 from tenferro_ad.power_series import taylor, taylor_kind
-from tenferro_ad.primitive_checks._report import LeftOut
-from tenferro_ad.primitive_checks._subject import Subject, close
+from tenferro_ad.primitive_checks._subject import Subject
 from tenferro_runtime import compile
 from tenferro_runtime.extension import check_rule
 from tenferro_tensor import tensor
+from tenferro_tensor.checking import LeftOut, close
 from tenferro_tensor_core import MissingRuleError, TenferroError
 
 DTYPES: Final = ("float64", "float32", "complex128", "complex64")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from tenferro_ad.primitive_checks._report import LeftOut
-from tenferro_ad.primitive_checks._subject import Arrays, Subject, close, identical
+from tenferro_ad.primitive_checks._subject import Subject
+from tenferro_tensor.checking import LeftOut, close, copied, identical, laid_out
 from tenferro_tensor_core import DTYPES, Dim, InconclusiveDimError, TenferroError, evaluate
 
 _SINGLE: Final = 2e-3
@@ -31,7 +31,7 @@ def operands_unchanged(subject: Subject) -> Iterator[str]:
     given = subject.put([a.copy() for a in subject.arrays])
     subject.run_kernel(given)
     for i, (x, before) in enumerate(zip(given, subject.arrays, strict=True)):
-        if not identical(np.array(x._concrete(), order="C"), before):
+        if not identical(copied(x), before):
             name = _name(subject, i)
             yield f"the kernel writes to its operand {name}, which other tensors may share; work on a copy"
 
@@ -39,7 +39,7 @@ def operands_unchanged(subject: Subject) -> Iterator[str]:
 def repeatable(subject: Subject) -> Iterator[str]:
     """Check that equal calls return equal bits, and that no call changes the result of another."""
     first = subject.call(subject.put(subject.arrays))
-    before = [np.array(y._concrete(), order="C") for y in first]
+    before = [copied(y) for y in first]
     again = subject.results(subject.arrays)
     if not all(map(identical, again, before)):
         yield (
@@ -53,13 +53,13 @@ def repeatable(subject: Subject) -> Iterator[str]:
         subject.results([a + a.dtype.type(1) if a.dtype.kind in "fc" else a for a in subject.arrays])
     except Exception:  # the kernel may refuse these operands
         return
-    if not all(map(identical, [np.array(y._concrete(), order="C") for y in first], before)):
+    if not all(map(identical, [copied(y) for y in first], before)):
         yield "a later call changes the result of an earlier one; return newly allocated memory from every call"
 
 
 def layouts(subject: Subject) -> Iterator[str]:
     """Check operands of any memory layout, and read-only ones."""
-    for what, arrays in _laid_out(subject.arrays):
+    for what, arrays in laid_out(subject.arrays):
         try:
             want = subject.results([np.array(a, order="C") for a in arrays])
         except TenferroError:
@@ -140,28 +140,6 @@ def dtypes(subject: Subject) -> Iterator[str]:
                 if y.dtype.kind == want.dtype.kind and y.dtype.kind in "fc" and y.shape == want.shape:
                     if not close(y.astype(want.dtype), want, _SINGLE):
                         yield f"{name} operands lead to other numbers than {want.dtype.name} ones; correct the kernel"
-
-
-def _laid_out(arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
-    yield "read-only", [_read_only(a.copy()) for a in arrays]
-    if any(a.ndim for a in arrays):
-        yield "reversed", [a[::-1].copy()[::-1] if a.ndim else a for a in arrays]
-        yield "strided", [_spread(a) if a.ndim else a for a in arrays]
-        yield "broadcast", [np.broadcast_to(a[:1], a.shape) if a.ndim and a.size else a for a in arrays]
-    if any(a.ndim > 1 for a in arrays):
-        yield "column-major", [np.asfortranarray(a) if a.ndim else a for a in arrays]
-
-
-def _spread(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    memory = np.empty(tuple([2 * n for n in a.shape]), a.dtype)
-    view = memory[tuple([slice(None, None, 2)] * a.ndim)]
-    view[...] = a
-    return view
-
-
-def _read_only(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    a.flags.writeable = False
-    return a
 
 
 def _name(subject: Subject, position: int) -> str:

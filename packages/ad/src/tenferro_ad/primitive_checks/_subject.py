@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tenferro_tensor import HOST, Op, Spec, Tensor, get_backend, tensor
+from tenferro_tensor.checking import copied
 from tenferro_tensor_core import TenferroError, dim
 
 Arrays = list[np.ndarray[Any, Any]]
-
-_RTOL: Final = {4: 1e-4, 8: 1e-9}
-"""Allowed difference between ways to run an op, relative to the largest entry, by bytes per real number."""
 
 
 class Subject:
@@ -29,7 +27,7 @@ class Subject:
     def __init__(self, op: Op, operands: Sequence[Any]) -> None:
         self.op = op
         self.operands: list[Any] = [tensor(x) for x in operands]
-        self.arrays: Arrays = [_copied(x) for x in self.operands]
+        self.arrays: Arrays = [copied(x) for x in self.operands]
         self.specs: list[Spec] = [x.spec for x in self.operands]
 
     def put(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
@@ -63,7 +61,7 @@ class Subject:
     def results(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Arrays:
         """Elements of the results for operands with these elements; the example's own arrays are copied first."""
         given = [a.copy() if any(a is b for b in self.arrays) else a for a in arrays]
-        return [_copied(y) for y in self.call(self.put(given))]
+        return [copied(y) for y in self.call(self.put(given))]
 
     def infer(self, specs: Sequence[Spec]) -> tuple[Spec, ...] | None:
         """Specs of the results; ``None`` if inference refuses the operands."""
@@ -109,26 +107,6 @@ class Subject:
                 arrays[i] = a
             if chosen and self.admits(arrays) is not None:
                 yield arrays
-
-
-def close(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any], rtol: float | None = None) -> bool:
-    """Whether results agree up to rounding."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return False
-    if got.dtype.kind not in "fc":
-        return np.array_equal(got, want)
-    limit = _RTOL[got.real.dtype.itemsize] if rtol is None else rtol
-    scale = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0))
-    return bool(np.allclose(got, want, rtol=limit, atol=limit * scale, equal_nan=True))
-
-
-def identical(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> bool:
-    """Whether results have the same bits."""
-    return got.shape == want.shape and got.dtype == want.dtype and got.tobytes() == want.tobytes()
-
-
-def _copied(x: Any) -> np.ndarray[Any, Any]:
-    return np.array(x._concrete(), order="C")
 
 
 def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

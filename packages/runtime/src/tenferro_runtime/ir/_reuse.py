@@ -32,32 +32,13 @@ from typing import Final
 from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
 from tenferro_tensor import REGISTRY, Op, Primitive, catalog
-
-_PASSING: Final = frozenset({
-    catalog.stop_gradient, catalog.convert, catalog.real, catalog.imag, catalog.conj, catalog.floor, catalog.ceil,
-    catalog.trunc, catalog.round,
-})  # fmt: skip
-"""Element-wise primitives that may return their operand itself, or a view of it."""
-
-_REDUCTIONS: Final = frozenset({
-    catalog.reduce_sum, catalog.reduce_prod, catalog.reduce_max, catalog.reduce_min, catalog.reduce_all,
-    catalog.reduce_any,
-})  # fmt: skip
-"""Primitives that return their operand itself if there is no axis to reduce."""
+from tenferro_tensor.allocating import allocates
 
 UPDATES: Final = frozenset({catalog.scatter, catalog.dynamic_update_slice, catalog.update_slice})
 """Primitives whose result is their first operand with a part replaced; in place, they write only that part."""
 
 CARRIED: Final[dict[Primitive, Callable[[Op], Mapping[int, int]]]] = {}
 """For loops on the host: the operand whose memory each result may reuse, by position."""
-
-_MAKING: Final = (
-    frozenset({p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise}) - _PASSING
-    | UPDATES
-    | {catalog.dot_general, catalog.dynamic_slice}
-)
-"""Primitives that allocate their results."""
-
 
 VIEWS_OF_FIRST: Final = frozenset({
     catalog.transpose, catalog.reshape, catalog.broadcast_in_dim, catalog.slice_, catalog.reverse,
@@ -136,9 +117,7 @@ def _allocates(program: Program, eq: Equation, v: int) -> bool:
     p = eq.op.primitive
     if p in CARRIED:
         return on_host(program, eq) and eq.results.index(v) in updated_operands(eq)
-    if p is catalog.gather:  # without indices it may be a view
-        return bool(eq.op.params["start_index_map"])
-    return p in _MAKING or (p in _REDUCTIONS and bool(eq.op.params["axes"]))
+    return allocates(eq.op)
 
 
 def _ends(program: Program, own: set[int]) -> dict[int, float]:

@@ -2,9 +2,9 @@
 
 from tenferro_runtime.rendering._render import render
 from tenferro_runtime.rendering._step import Step
-from tenferro_runtime.rendering._steps import aliases, raw_steps
+from tenferro_runtime.rendering._steps import aliases, raw_steps, step_kernel
 
-__all__ = ["Step", "aliases", "raw_steps", "render"]
+__all__ = ["Step", "aliases", "raw_steps", "render", "step_kernel"]
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
 from typing import Any
@@ -145,6 +146,32 @@ def plan_of(op: Op, seen: tuple[Spec | type, ...], eq: Equation | None = None) -
         if eq is not None and eq.where:
             error.add_note(f"in {op.primitive.name}, traced at {eq.where}")
         raise
+
+
+def step_kernel(program: Program, eq: Equation) -> Callable[..., tuple[Any, ...]]:
+    """The kernel of one equation with concrete specs, for compilers that have no form of their own for it.
+
+    A loop or a branch is one kernel as well, which runs its programs.
+
+    Args:
+        program: the program.
+        eq: an equation of it.
+
+    Returns:
+        A function of the raw operands, literals included, that returns the tuple of results, also of a single one.
+
+    Raises:
+        UnsupportedError: there is no kernel; a note names the line of user code.
+
+    >>> import numpy as np
+    >>> import tenferro_runtime as tr
+    >>> program = tr.trace(lambda x: x * 2.0, np.ones(2))
+    >>> step_kernel(program, program.equations[0])(np.ones(2), 2.0)
+    (array([2., 2.]),)
+    """
+    plan = plan_of(eq.op, _seen(program, eq), eq)
+    run: Callable[..., Any] = plan.run
+    return run if plan.many else lambda *raws: (run(*raws),)
 
 
 def _thin_broadcasts(program: Program) -> dict[int, tuple[DimLike, ...] | None]:

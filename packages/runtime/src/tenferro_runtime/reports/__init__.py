@@ -7,7 +7,7 @@ from tenferro_runtime.reports._cost import BodyCost, Explanation, StepCost
 from tenferro_runtime.reports._library import LibraryFiles
 from tenferro_runtime.reports._loop_nests import LoopNests
 from tenferro_runtime.reports._memory import MemoryBlock, MemoryTimeline
-from tenferro_runtime.reports._table import aligned, text_card
+from tenferro_runtime.reports._table import text_card
 from tenferro_runtime.reports._time import BodyTime, Profile, StepTime
 from tenferro_tensor.markup import readable
 
@@ -31,7 +31,6 @@ __all__ = [
     "StepTime",
     "TransferRow",
     "Transfers",
-    "aligned",
     "readable",
     "text_card",
 ]

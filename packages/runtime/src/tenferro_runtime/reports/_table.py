@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tenferro_tensor import library
-from tenferro_tensor.markup import Markup, bar, card, element, joined, preformatted, table
+from tenferro_tensor.markup import Markup, aligned, bar, card, element, joined, preformatted, table
 
 MAX_HTML_ROWS: Final = 120
 """Largest number of rows of a table in a notebook; rows in the middle are omitted."""
@@ -103,25 +103,6 @@ def text_card(head: str, text: str) -> str:
         HTML.
     """
     return card(element("b", head), preformatted(text))
-
-
-def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
-    """Rows of text as lines with aligned columns.
-
-    Args:
-        rows: cells, the same number in each row.
-        right: columns that end at the same place, as numbers do.
-
-    Returns:
-        The lines.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
 
 
 def _indented(cell: str) -> object:

@@ -2,7 +2,7 @@
 
 A device owns an allocator and one or more named toolchains, each consisting of a renderer, a compiler of its language,
 and a function that loads compiled code as a program. The CPU has ``"llvm"`` and ``"numpy"``, CUDA ``"nvrtc"``, ROCm
-``"hiprtc"``.
+``"hiprtc"``. Distributions offer further ones by entry points ``tenferro.toolchains``.
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tenferro_tensor.device_model._device import Compiler, Device, Program, Renderer, Toolchain
     from tenferro_tensor.device_model._errors import CompileError
     from tenferro_tensor.device_model._object_cache import ObjectCache
+    from tenferro_tensor.device_model._offered import chosen_toolchain
     from tenferro_tensor.device_model._program_spec import CompiledSpec, Launch, ProgramSpec, Variable
     from tenferro_tensor.device_model._user_cache import user_cache
 else:
@@ -28,6 +29,7 @@ else:
             "_device": "Compiler Device Program Renderer Toolchain",
             "_errors": "CompileError",
             "_object_cache": "ObjectCache",
+            "_offered": "chosen_toolchain",
             "_program_spec": "CompiledSpec Launch ProgramSpec Variable",
             "_user_cache": "user_cache",
         },
@@ -52,6 +54,7 @@ __all__ = [
     "StepReport",
     "Toolchain",
     "Variable",
+    "chosen_toolchain",
     "user_cache",
 ]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tenferro_tensor import dispatch
 from tenferro_tensor._primitive import Primitive
 from tenferro_tensor.device_model._allocator import Allocator
+from tenferro_tensor.device_model._offered import chosen_toolchain, offered_toolchain
 from tenferro_tensor.device_model._program_spec import CompiledSpec, ProgramSpec
-from tenferro_tensor_core import ArgumentError
 
 if TYPE_CHECKING:
     from tenferro_tensor.loop_ir import LoopFunction
@@ -194,21 +194,22 @@ class Device:
         """Return a toolchain.
 
         Args:
-            using: its name; by default the first one.
+            using: its name, also that of an entry point ``tenferro.toolchains``; by default the one that
+                ``TENFERRO_<KIND>_TOOLCHAIN`` names, else the first one.
 
         Returns:
             The toolchain.
 
         Raises:
-            ArgumentError: there is none of that name.
+            ArgumentError: there is none of that name for this kind of device.
+            RegistryError: that of an entry point cannot be loaded.
             BackendUnavailableError: it needs something that is not installed; the text says what to do.
         """
-        name = next(iter(self.toolchains)) if using is None else using
-        if name not in self.toolchains:
-            raise ArgumentError(
-                f"{self.kind} has no toolchain {using!r}; it has {', '.join(self.toolchains)}", using=using
-            )
-        return self.toolchains[name]()
+        name = using or chosen_toolchain(self.kind) or next(iter(self.toolchains))
+        if name in self.toolchains:
+            return self.toolchains[name]()
+        offered: Toolchain = offered_toolchain(self.kind, name, self.toolchains)
+        return offered
 
     @property
     def renderer(self) -> Renderer:

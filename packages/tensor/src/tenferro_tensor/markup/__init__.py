@@ -1,10 +1,10 @@
 """HTML and SVG for notebooks and pages: what `_repr_html_` and the drawings of every package are written with.
 
 Everything is text of its own: no script, no reference to another host. Colours are translucent or those of the text
-around them, so that one form fits light and dark notebooks.
+around them, so that one form fits light and dark notebooks. `aligned` is the form of a table for terminals.
 """
 
-from tenferro_tensor.markup._document import card, details, page, preformatted, table
+from tenferro_tensor.markup._document import aligned, card, details, page, preformatted, table
 from tenferro_tensor.markup._elements import COLOURS, Markup, element, joined
 from tenferro_tensor.markup._pictures import bar, picture, standalone
 from tenferro_tensor.markup._pixels import pattern, pixels
@@ -13,6 +13,7 @@ from tenferro_tensor.markup._values import html_of, readable
 __all__ = [
     "COLOURS",
     "Markup",
+    "aligned",
     "bar",
     "card",
     "details",

@@ -107,3 +107,26 @@ def page(title: str, *parts: object, script: str = "") -> str:
     body = [*parts, *([element("script", Markup(script))] if script else [])]
     whole = element("html", element("head", *head), element("body", *body), lang="en")
     return f"<!DOCTYPE html>\n{joined([whole])}\n"
+
+
+def aligned(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
+    """Rows of text as lines with aligned columns.
+
+    Args:
+        rows: cells, the same number in each row.
+        right: columns that end at the same place, as numbers do.
+
+    Returns:
+        The lines.
+
+    >>> print(aligned([("sin", "12"), ("matmul", "3")], frozenset({1})))
+    sin     12
+    matmul   3
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )

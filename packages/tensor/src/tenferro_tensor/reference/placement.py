@@ -3,6 +3,7 @@
 from typing import Any
 
 from tenferro_tensor._place import Place
+from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend
 from tenferro_tensor.catalog import placement as ops
@@ -32,3 +33,6 @@ def transfer(ins: tuple[Spec, ...], outs: tuple[Spec, ...], *, place: Place) -> 
 def _upload(target: Place) -> Kernel:
     backend, device = get_backend(target.device.kind), target.device
     return lambda raw: backend.upload(raw, device)
+
+
+REGISTRY.kernel(ops.transfer, "*", transfer)  # it follows from `upload` and `download`, which every backend has

@@ -2,9 +2,10 @@
 
 `_order_loops` (loop interchange for unit stride), `_swap_copies` (double buffering instead of a copy in each iteration;
 `_windows` recognizes such copies), `_fuse_nests` (loop fusion), `_forward_loads` (load forwarding and common
-subexpressions), `_dead_code`, `_collapse_loops` (two levels become one), `_free_loops` (marks independent iterations),
-`_pack_columns` (packs repeatedly read columns). Two come last, when the memory of outputs is known: `_reuse_memory` and
-`_bound_accesses`, which keeps all accesses inside their buffers.
+subexpressions), `_dead_code`, `_update_in_place` (one buffer instead of two that are swapped), `_collapse_loops` (two
+levels become one), `_free_loops` (marks independent iterations), `_pack_columns` (packs repeatedly read columns). Two
+come last, when the memory of outputs is known: `_reuse_memory` and `_bound_accesses`, which keeps all accesses inside
+their buffers.
 `_contents` and `_footprint` describe the contents of statements, `_conflicts` dependences between iterations.
 """
 
@@ -23,6 +24,7 @@ from tenferro_runtime.lowering.passes._order_loops import order_loops, pair_loop
 from tenferro_runtime.lowering.passes._pack_columns import pack_columns
 from tenferro_runtime.lowering.passes._reuse_memory import may_take_over, reuse_memory
 from tenferro_runtime.lowering.passes._swap_copies import swap_copies
+from tenferro_runtime.lowering.passes._update_in_place import update_in_place
 from tenferro_tensor.loop_ir import LoopFunction
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "pack_columns",
     "reuse_memory",
     "swap_copies",
+    "update_in_place",
 ]
 
 
@@ -59,6 +62,7 @@ def improved(function: LoopFunction, *, cached: bool = True) -> LoopFunction:
     """
     function = swap_copies(replace(function, body=order_loops(function.body)) if cached else function)
     function = dead_code(replace(function, body=forward_loads(fuse_nests(function.body))))
+    function = update_in_place(function)
     function = free_loops(replace(function, body=collapse_loops(function.body)))
     if not cached:
         return function

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from typing import TypeAlias
 
 from tenferro_tensor.loop_ir import Affine, Reg
-from tenferro_tensor_core import Dim, DimLike
+from tenferro_tensor_core import Dim, DimLike, always
 
 Extents: TypeAlias = Mapping[int, DimLike]
 """Extents of counted loops, by number of their index."""
@@ -69,4 +69,6 @@ def _range(
 def _at_least(a: DimLike, b: DimLike) -> bool:
     """Whether an extent is certainly at least another one."""
     d = a - b
-    return d.lower is not None and d.lower >= 0 if isinstance(d, Dim) else d >= 0
+    if not isinstance(d, Dim):
+        return d >= 0
+    return (d.lower is not None and d.lower >= 0) or always(d, ">=", 0)

@@ -97,10 +97,15 @@ def _join(done: list[_Measured], entry: _Measured, extents: Extents, known: Foot
         ):
             first, second = other.statement, entry.statement
             assert isinstance(first, For) and isinstance(second, For)
-            whole = _both(first, second)
+            fused = _both(first, second)
+            whole = _Measured(fused, footprint(fused, known))
             # In their original order: statements that the second loop needs now precede the first loop.
             kept = [e for e in done[k + 1 :] if all(e is not m for m in moving)]
-            done[k:] = [*reversed(moving), _Measured(whole, footprint(whole, known)), *kept]
+            done[k:] = reversed(moving)
+            # What the second loop reads may connect the first one with a loop before it.
+            if not _join(done, whole, extents, known):
+                done.append(whole)
+            done += kept
             return True
         if all(m.footprint.commutes_with(other.footprint) for m in (entry, *moving)):
             continue

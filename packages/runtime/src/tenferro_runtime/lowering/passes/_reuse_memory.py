@@ -16,6 +16,7 @@ from typing import TypeGuard
 from tenferro_runtime.lowering._rewriting import renamed, swapped
 from tenferro_runtime.lowering.passes._conflicts import Extents, meet_elsewhere
 from tenferro_runtime.lowering.passes._footprint import Footprint, Footprints, footprint
+from tenferro_runtime.lowering.passes._windows import copy_nest
 from tenferro_tensor.loop_ir import Buffer, For, LoopFunction, Statement, everything
 
 
@@ -64,7 +65,13 @@ def reuse_memory(function: LoopFunction) -> LoopFunction:
         return function
     final = {number: _end(y, taken) for number, y in taken.items()}
     temporaries = tuple([b for b in function.temporaries if b.number not in final])
-    return replace(function, temporaries=temporaries, body=renamed(body, final))
+    body = tuple([s for s in renamed(body, final) if not _copies_to_itself(s)])
+    return replace(function, temporaries=temporaries, body=body)
+
+
+def _copies_to_itself(s: Statement) -> bool:
+    found = copy_nest(s)
+    return found is not None and (found[1].buffer, found[1].at) == (found[2].buffer, found[2].at)
 
 
 def _end(y: Buffer, taken: dict[int, Buffer]) -> Buffer:
