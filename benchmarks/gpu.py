@@ -15,11 +15,9 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 
@@ -120,23 +118,6 @@ def measured(run: Callable[[], Any], calls: int, stream: Any) -> tuple[float, fl
     return returned / calls * 1e6, after.elapsed(before) / calls * 1e6
 
 
-@contextmanager
-def simulated() -> Iterator[Any]:
-    """A process with the simulated CuPy, whose kernels the processor runs where there is a compiler for them."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-    from host_kernels import COMPILER, HostCompiler
-    from installed_cupy import installed_cupy
-    from tenferro_gpu import _machine_code
-
-    def compiler(*given: Any) -> Any:
-        if COMPILER is None:
-            raise BackendUnavailableError("there is no g++ to compile rendered kernels with")
-        return HostCompiler()
-
-    with installed_cupy() as cupy, mock.patch.object(_machine_code, "compiler", compiler):
-        yield cupy
-
-
 def tried(found: list[Row]) -> int:
     """Run every row once: whether a contestant's numbers differ."""
     different = []
@@ -157,7 +138,10 @@ def main() -> int:
     parser.add_argument("--simulated", action="store_true")
     options = parser.parse_args()
     if options.simulated:
-        with simulated() as cupy:
+        sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+        from installed_cupy import simulated_gpu
+
+        with simulated_gpu() as cupy:
             return tried(rows(cupy, SMALL))
     try:
         print(CudaContext.for_device(0).capabilities)

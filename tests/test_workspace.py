@@ -508,3 +508,5 @@ def test_checking_a_gpu_fails_where_there_is_none(
     assert "no test marked `gpu` can run: a cuda device was requested" in shown.out + shown.err
     assert "nothing is measured: a cuda device was requested" in shown.out
     assert shown.out.count("FAIL") == 2
+    assert dev.gpu("cuda13", "--smoke") == 1
+    assert "0 of 12 checks passed" in capfd.readouterr().out

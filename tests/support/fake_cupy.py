@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cupy_interface import NAMES, faithful, like, require
+from fake_cupy_linalg import LIKE_CUPY, fake_cublas
 from host_kernels import HostFunction
 
 
@@ -95,6 +96,13 @@ class DeviceArray(np.ndarray):
         assert self.device.id == FakeCupy.current, f"device {self.device.id}, not {FakeCupy.current}"
         super().__setitem__(key, value)
 
+    def __bool__(self) -> bool:  # the host waits
+        FakeCupy.synchronized.append(("bool", self.device.id))
+        return super().__bool__()
+
+    def argmin(self, *args: Any, **kwargs: Any) -> Any:
+        return as_device(self.view(np.ndarray).argmin(*args, **kwargs))
+
     def argmax(self, *args: Any, **kwargs: Any) -> Any:
         return as_device(self.view(np.ndarray).argmax(*args, **kwargs))
 
@@ -133,7 +141,10 @@ class DeviceArray(np.ndarray):
                 assert not isinstance(x, np.ndarray), "an array in main memory in a kernel of the device"
                 plain.append(x)
         kwargs.pop("out", None)
-        return as_device(getattr(ufunc, method)(*plain, **kwargs))
+        try:
+            return as_device(getattr(ufunc, method)(*plain, **kwargs))
+        except MemoryError as error:
+            raise OutOfMemoryError(str(error)) from error
 
 
 def _absent(name: str) -> property:
@@ -264,7 +275,8 @@ class OnDevice(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         require(self.__name__, name)
-        found = getattr(import_module(self._library), name)
+        own = {f.__name__: f for f in LIKE_CUPY.get(self.__name__, ())}
+        found = own.get(name) or getattr(import_module(self._library), name)
         if isinstance(found, types.ModuleType):
             return OnDevice(f"{self.__name__}.{name}", found.__name__)
         if not callable(found) or isinstance(found, (type, np.ufunc)):
@@ -381,6 +393,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             memory=module_like("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
             function=module_like("cupy.cuda.function", Module=Module), alloc_pinned_memory=self._alloc_pinned,
             MemoryPool=MemoryPool, using_allocator=using_allocator,
+            cublas=fake_cublas(), get_cublas_handle=lambda: 1,
             get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
         self.ndarray = DeviceArray

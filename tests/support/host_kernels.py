@@ -129,3 +129,7 @@ class HostCompiler(Compiler):
         self.sources.append(spec.source)
         path = library_of(spec.source)
         return CompiledSpec(spec, str(path), path.stem)
+
+    def stats(self) -> dict[str, int]:
+        """See `RuntimeCompiler.stats`."""
+        return {"loaded": len({*self.sources})}
