@@ -14,6 +14,7 @@ from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._source import source_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_tensor import Spec
+from tenferro_tensor.device_runtimes import DeferredChecks, deferred_checks
 from tenferro_tensor.loop_ir import (
     ArenaPlan,
     Buffer,
@@ -162,8 +163,9 @@ class KernelSequence:
             memory = target.empty((0,), b.dtype) if arena is None else arena[at : at + size].view(b.dtype)
             arrays[b.number] = memory
         start = 0 if arena is None else target.address(arena)
-        numbers = _Numbers(self, device, arena, start, start + layout.parts)
-        _Launcher(self, self.functions(device), sizes, arrays, numbers, launches).all(self.sequence.steps)
+        with deferred_checks() as checks:
+            numbers = _Numbers(self, device, arena, start, start + layout.parts, checks)
+            _Launcher(self, self.functions(device), sizes, arrays, numbers, launches).all(self.sequence.steps)
 
     def kernel(self, call: Call, device: int, sizes: dict[str, int]) -> Callable[..., Any]:
         """The kernel of a call, cached for the sizes."""
@@ -190,11 +192,13 @@ class _Numbers(NamedTuple):
     arena: Any
     start: int
     parts: int
+    checks: DeferredChecks
 
     def read(self, value: Value) -> Any:
-        """Read a number once it is computed."""
+        """Read a number once it is computed; what it was computed from has passed its checks."""
         if isinstance(value, Literal):
             return value.value
+        self.checks.settle()
         at = self.owner.sequence.places[value.number]
         size = value.dtype.itemsize
         return self.owner.target.downloaded(self.arena[at : at + size], self.device).view(value.dtype)[0]
@@ -262,12 +266,14 @@ class _Launcher:
 
     def call(self, step: Call) -> None:
         """Run the kernel of an op and store its results."""
+        self.numbers.checks.note = lambda: _origin(step)
         try:
             found = self.owner.kernel(step, self.numbers.device, self.sizes)(*map(self.view, step.operands))
             for view, x in zip(step.results, found if isinstance(found, tuple | list) else (found,), strict=True):
                 self.view(view)[...] = x
         except Exception as error:
-            error.add_note(f"in {step.op}" + (f", traced at {step.where}" if step.where else ""))
+            if not getattr(error, "__notes__", ()):  # a check of an earlier call has that of its call
+                error.add_note(_origin(step))
             raise
 
     def view(self, view: View) -> Any:
@@ -303,6 +309,10 @@ class _Launcher:
     def count(self, extents: Sequence[DimLike]) -> int:
         """Iterations of nested loops."""
         return prod([evaluate(n, self.sizes) for n in extents])
+
+
+def _origin(call: Call) -> str:
+    return f"in {call.op}" + (f", traced at {call.where}" if call.where else "")
 
 
 def _groups(kernel: NestKernel, rows: int) -> int:
