@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from every_kind import SIZES, every_kind, operands
 from host_kernels import COMPILER, ORDERS, HostFunction, RaceError, library_of
 from nest_kernels import HostTarget
 from tenferro_gpu.rendering import BLOCK, Sharing
-from tenferro_gpu.whole import MIN_PART, KernelSequence, planned
+from tenferro_gpu.whole import KernelSequence, planned
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor._place import Place
@@ -15,19 +16,6 @@ from tenferro_tensor._place import Place
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 
 GPU = Place(ComputeDevice("cuda:0").memory_space)
-
-
-def every_kind(x, few, small):
-    """Results of kernels of every kind: items, groups, parts of all and of few rows, one group."""
-    rows = tr.sum(x, axis=1, keepdims=True)
-    mixed = tr.fori_loop(0, 4, lambda i, c: tr.flip(c) * 0.5 + tr.sum(c), small)
-    grown = tr.fori_loop(0, 2, lambda i, c: c * 0.5 + tr.sum(c), few)
-    total = tr.while_loop(lambda c: c > 10.0, lambda c: c * 0.25, tr.sum(x))
-    chosen = tr.cond(total > 1.0, lambda c: c[::-1], lambda c: c + tr.prod(c), small)
-    return (
-        tr.tanh(x) + x[:, ::-1], rows, x - rows, tr.sum(x, axis=0), tr.sum(x) + tr.sum(x * x),
-        tr.sum(few * few, axis=1), mixed, grown, total, chosen,
-    )  # fmt: skip
 
 
 def lowered(f, *shapes):
@@ -43,25 +31,11 @@ def function():
     return lowered(every_kind, (n, m), (3, m), (40,))
 
 
-SIZES = [
-    (0, 0),
-    (0, 5),
-    (5, 0),
-    (1, 1),
-    (3, BLOCK - 1),
-    (2, BLOCK),
-    (7, BLOCK + 1),
-    (5, 2 * BLOCK + 3),
-    (2, 3 * MIN_PART),
-]
-
-
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("n", "m"), SIZES)
 def test_every_kind_of_kernel_at_every_kind_of_size(function, order, n, m):
     assert {k.sharing for k in planned(function).kernels} == set(Sharing)
-    rng = np.random.default_rng(0)
-    arrays = [rng.uniform(-1, 1, shape) for shape in ((n, m), (3, m), (40,))]
+    arrays = operands(n, m)
     sizes = tuple({"n": n, "m": m}[name] for name in function.sizes)
     found = KernelSequence(function, HostTarget(order, BLOCK))(sizes, *arrays)
     for got, want in zip(found, every_kind(*map(tr.asarray, arrays)), strict=True):

@@ -365,6 +365,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
 
     def __init__(self, count: int = 2, is_hip: bool = False, failure: str | None = None) -> None:
         super().__init__("cupy")
+        self.__version__ = NAMES["version"]
         self.room, self.used, self.most = 2**40, 0, 0
 
         def get_device_count() -> int:
@@ -416,6 +417,10 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
     @staticmethod
     def asnumpy(x: Any) -> np.ndarray:
         return np.array(x.view(np.ndarray))
+
+    @staticmethod
+    def get_default_pinned_memory_pool() -> Any:
+        return types.SimpleNamespace(n_free_blocks=lambda: 0)
 
     def get_default_memory_pool(self) -> Any:
         return types.SimpleNamespace(
