@@ -97,12 +97,29 @@ def rows(cupy: Any, sizes: Sizes) -> list[Row]:
         plain = lambda rv=rv: cupy.tanh(rv * rv + 1.0) / (rv + 3.0) - rv
         found.append(Row(f"fused chain of {n}", lambda v=v, f=chain: f(v), plain, 20))
         found.append(Row(f"fused sum of {n}", lambda v=v, f=total: f(v), lambda plain=plain: plain().sum(), 20))
+    found.append(loop_of_steps(*both(min(100_000, max(sizes.vectors)))))
     host = rng.standard_normal(sizes.copied // 8)
     there, raw_there = both(sizes.copied // 8, dtype="float64")
     size = f"{sizes.copied >> 10} KiB"
     found.append(Row(f"upload of {size}", lambda: upload(host), lambda: cupy.asarray(host), 10))
     found.append(Row(f"download of {size}", lambda: download(there), lambda: cupy.asnumpy(raw_there), 10))
     return found
+
+
+def loop_of_steps(v: Any, raw: Any, steps: int = 50) -> Row:
+    """Many launches of small kernels: what graphs of CUDA are for (TENFERRO_CUDA_GRAPHS=1)."""
+    loop = tr.compile(lambda v: tr.fori_loop(0, steps, lambda i, c: c * 0.5 + tr.sum(c) * 1e-6, v))
+    for _ in range(3):
+        loop(v)
+        wait()
+
+    def plain() -> Any:
+        c = raw
+        for _ in range(steps):
+            c = c * 0.5 + c.sum() * 1e-6
+        return c
+
+    return Row(f"loop of {steps} steps", lambda: loop(v), plain, 5)
 
 
 def measured(run: Callable[[], Any], calls: int, stream: Any) -> tuple[float, float]:

@@ -205,6 +205,7 @@ class Stream:
     def __init__(self, null: bool = False, non_blocking: bool = False, priority: int | None = None) -> None:
         self.name = "null" if null else f"stream of {FakeCupy.current}"
         self.ptr, self.priority = 0 if null else id(self), priority
+        self.capture = None
 
     def __enter__(self) -> "Stream":
         _local.before.append(FakeCupy.stream)
@@ -213,6 +214,15 @@ class Stream:
 
     def __exit__(self, *error: Any) -> None:
         FakeCupy.stream = _local.before.pop()
+
+    def begin_capture(self) -> None:
+        assert self.ptr, "the default stream cannot record"
+        self.capture: list[Any] | None = []
+
+    def end_capture(self) -> "Graph":
+        found, self.capture = self.capture, None
+        assert found is not None
+        return Graph(found)
 
     def wait_event(self, event: Any) -> None:
         assert event.stream is not None, "waits for an event that nobody recorded"
@@ -226,6 +236,18 @@ class Stream:
 
 
 Stream.null = Stream(null=True)
+
+
+class Graph:
+    """CuPy's graph: the recorded launches, in order; nothing else may happen while they are recorded."""
+
+    def __init__(self, launches: list[Any]) -> None:
+        self.launches = launches
+
+    def launch(self, stream: Any = None) -> None:
+        FakeCupy.ordered.append(("graph", len(self.launches)))
+        for run in self.launches:
+            run()
 
 
 @like("cupy.cuda.Event")
@@ -260,6 +282,9 @@ class Module:
         def launch(grid: Any, block: Any, args: Any) -> None:
             for a in args:
                 assert isinstance(a, int) or a.device.id == FakeCupy.current
+            if FakeCupy.stream.capture is not None:
+                FakeCupy.stream.capture.append(lambda: run(grid, (8,), args))
+                return
             FakeCupy.launched.append((FakeCupy.current, FakeCupy.stream))
             run(grid, (8,), args)
 
@@ -434,6 +459,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         return as_device(np.clip(x.view(np.ndarray), low, high))
 
     def empty(self, shape: Any, dtype: Any = float) -> Any:
+        assert FakeCupy.stream.capture is None, "memory is allocated while launches are recorded"
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if nbytes > self.room:
             raise OutOfMemoryError(f"Out of memory allocating {nbytes} bytes")

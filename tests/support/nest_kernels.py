@@ -74,6 +74,12 @@ class HostTarget:
         if op.primitive.name == "pure_callback":
             raise UnsupportedError("pure_callback has no kernel here")
 
+    def stream(self) -> int:
+        return 0
+
+    def recorded(self, run: Any) -> Any:
+        return run
+
     def uploaded(self, array: Any, device: int) -> Any:
         return array.copy()
 
