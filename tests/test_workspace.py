@@ -271,13 +271,14 @@ def test_large_packages_that_everybody_would_get_are_seen() -> None:
     large = {"name": "nvidia-cublas", "source": {"registry": "https://pypi.org/simple"}}
     toolkit = {**large, "name": "cuda-toolkit", "optional-dependencies": {"cublas": [{"name": "nvidia-cublas"}]}}
     wanted = [{"name": "cuda-toolkit", "extra": ["cublas"]}]
-    for member, where, seen in (
+    cases: tuple[tuple[str, dict[str, Any], bool], ...] = (
         ("tenferro-gpu", {"optional-dependencies": {"cuda13": wanted}}, False),
         ("tenferro-gpu", {"dependencies": wanted}, True),
         ("tenferro-ad", {"optional-dependencies": {"all": wanted}}, True),
         ("tenferro-ad", {"dev-dependencies": {"test": wanted}}, True),
-    ):
-        packages = [{"name": member, "source": {"editable": "packages"}, **where}, toolkit, large]
+    )
+    for member, where, seen in cases:
+        packages: list[dict[str, Any]] = [{"name": member, "source": {"editable": "packages"}, **where}, toolkit, large]
         assert ("nvidia-cublas" in reached(packages)) == seen
 
 

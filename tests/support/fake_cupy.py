@@ -205,7 +205,7 @@ class Stream:
     def __init__(self, null: bool = False, non_blocking: bool = False, priority: int | None = None) -> None:
         self.name = "null" if null else f"stream of {FakeCupy.current}"
         self.ptr, self.priority = 0 if null else id(self), priority
-        self.capture = None
+        self.capture: list[Any] | None = None
 
     def __enter__(self) -> "Stream":
         _local.before.append(FakeCupy.stream)
@@ -217,7 +217,7 @@ class Stream:
 
     def begin_capture(self) -> None:
         assert self.ptr, "the default stream cannot record"
-        self.capture: list[Any] | None = []
+        self.capture = []
 
     def end_capture(self) -> "Graph":
         found, self.capture = self.capture, None

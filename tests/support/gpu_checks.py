@@ -94,7 +94,7 @@ def arguments_of_kernels_arrive(extent: Extent) -> None:
     )
     loop = For(i, n, body, order=Order.ANY)
     kernel = tenferro_gpu.device(DEVICE).build(LoopFunction(("n", "m"), (x,), (y,), (), (), (loop,)))
-    stream = device_runtime("cuda").device(0).default_stream
+    stream: Any = device_runtime("cuda").device(0).default_stream
     for size in (1, 255, 256, 257, 70_000):
         given, other = np.arange(size) * 2**40, 2**40 + 1
         source, target = upload(given), upload(np.zeros(size, np.int64))
@@ -184,7 +184,7 @@ def functions_of_batches(extent: Extent) -> None:
         lambda x: tr.fori_loop(0, 3, lambda i, c: tr.tanh(c @ x), x),
         ad.grad(lambda x: tr.sum(tr.linalg.inv(x + 5.0 * tr.eye(4, device=x.device)))),
     ):
-        close(ad.vmap(f)(upload(x)), ad.vmap(f)(tr.asarray(x)))
+        close(tr.vmap(f)(upload(x)), tr.vmap(f)(tr.asarray(x)))
 
 
 def random_numbers_and_special_functions(extent: Extent) -> None:
