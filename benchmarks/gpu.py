@@ -15,11 +15,9 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 
@@ -99,12 +97,29 @@ def rows(cupy: Any, sizes: Sizes) -> list[Row]:
         plain = lambda rv=rv: cupy.tanh(rv * rv + 1.0) / (rv + 3.0) - rv
         found.append(Row(f"fused chain of {n}", lambda v=v, f=chain: f(v), plain, 20))
         found.append(Row(f"fused sum of {n}", lambda v=v, f=total: f(v), lambda plain=plain: plain().sum(), 20))
+    found.append(loop_of_steps(*both(min(100_000, max(sizes.vectors)))))
     host = rng.standard_normal(sizes.copied // 8)
     there, raw_there = both(sizes.copied // 8, dtype="float64")
     size = f"{sizes.copied >> 10} KiB"
     found.append(Row(f"upload of {size}", lambda: upload(host), lambda: cupy.asarray(host), 10))
     found.append(Row(f"download of {size}", lambda: download(there), lambda: cupy.asnumpy(raw_there), 10))
     return found
+
+
+def loop_of_steps(v: Any, raw: Any, steps: int = 50) -> Row:
+    """Many launches of small kernels: what graphs of CUDA are for (TENFERRO_CUDA_GRAPHS=1)."""
+    loop = tr.compile(lambda v: tr.fori_loop(0, steps, lambda i, c: c * 0.5 + tr.sum(c) * 1e-6, v))
+    for _ in range(3):
+        loop(v)
+        wait()
+
+    def plain() -> Any:
+        c = raw
+        for _ in range(steps):
+            c = c * 0.5 + c.sum() * 1e-6
+        return c
+
+    return Row(f"loop of {steps} steps", lambda: loop(v), plain, 5)
 
 
 def measured(run: Callable[[], Any], calls: int, stream: Any) -> tuple[float, float]:
@@ -118,23 +133,6 @@ def measured(run: Callable[[], Any], calls: int, stream: Any) -> tuple[float, fl
     after = stream.record(timing=True)
     after.synchronize()
     return returned / calls * 1e6, after.elapsed(before) / calls * 1e6
-
-
-@contextmanager
-def simulated() -> Iterator[Any]:
-    """A process with the simulated CuPy, whose kernels the processor runs where there is a compiler for them."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-    from host_kernels import COMPILER, HostCompiler
-    from installed_cupy import installed_cupy
-    from tenferro_gpu import _machine_code
-
-    def compiler(*given: Any) -> Any:
-        if COMPILER is None:
-            raise BackendUnavailableError("there is no g++ to compile rendered kernels with")
-        return HostCompiler()
-
-    with installed_cupy() as cupy, mock.patch.object(_machine_code, "compiler", compiler):
-        yield cupy
 
 
 def tried(found: list[Row]) -> int:
@@ -157,7 +155,10 @@ def main() -> int:
     parser.add_argument("--simulated", action="store_true")
     options = parser.parse_args()
     if options.simulated:
-        with simulated() as cupy:
+        sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+        from installed_cupy import simulated_gpu
+
+        with simulated_gpu() as cupy:
             return tried(rows(cupy, SMALL))
     try:
         print(CudaContext.for_device(0).capabilities)

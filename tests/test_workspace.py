@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import addresses
 import reference_groups
@@ -219,10 +220,34 @@ def lock_complaints(text: str) -> list[str]:
     complaints += [
         f"private registry {url}" for url in registries if not re.fullmatch(r"https://[a-z.]+\.[a-z]+/simple", url)
     ]
-    # The compiler of CUDA kernels is small, and stands alone.
-    large = r"torch$|nvidia-(?!cuda-nvrtc$)"
-    complaints += [package["name"] for package in lock["package"] if re.match(large, package["name"])]
+    # The compiler of CUDA kernels is small, and stands alone; the extras of GPUs are chosen on purpose.
+    complaints += [name for name in reached(lock["package"]) if re.match(r"torch$|nvidia-(?!cuda-nvrtc$)", name)]
     return complaints
+
+
+def reached(packages: list[dict[str, Any]]) -> set[str]:
+    """What all members, groups and extras bring, without the extras of GPUs."""
+    waiting: list[tuple[str, str]] = []
+
+    def follow(dependencies: list[dict[str, Any]]) -> None:
+        waiting.extend((d["name"], extra) for d in dependencies for extra in ("", *d.get("extra", ())))
+
+    for package in packages:
+        if "registry" not in package["source"]:
+            extras = {} if package["name"] == "tenferro-gpu" else package.get("optional-dependencies", {})
+            for found in (*extras.values(), *package.get("dev-dependencies", {}).values()):
+                follow(found)
+            waiting.append((package["name"], ""))
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        name, extra = key = waiting.pop()
+        if key not in seen:
+            seen.add(key)
+            for package in packages:
+                if package["name"] == name:
+                    more = package.get("optional-dependencies", {}).get(extra, []) if extra else []
+                    follow(more or ([] if extra else package.get("dependencies", [])))
+    return {name for name, _ in seen}
 
 
 def test_lock_file_fits_every_machine() -> None:
@@ -242,6 +267,21 @@ def test_lock_file_of_one_machine_would_be_seen(address: str, complaint: str) ->
     assert complaint in lock_complaints(text)
 
 
+def test_large_packages_that_everybody_would_get_are_seen() -> None:
+    large = {"name": "nvidia-cublas", "source": {"registry": "https://pypi.org/simple"}}
+    toolkit = {**large, "name": "cuda-toolkit", "optional-dependencies": {"cublas": [{"name": "nvidia-cublas"}]}}
+    wanted = [{"name": "cuda-toolkit", "extra": ["cublas"]}]
+    cases: tuple[tuple[str, dict[str, Any], bool], ...] = (
+        ("tenferro-gpu", {"optional-dependencies": {"cuda13": wanted}}, False),
+        ("tenferro-gpu", {"dependencies": wanted}, True),
+        ("tenferro-ad", {"optional-dependencies": {"all": wanted}}, True),
+        ("tenferro-ad", {"dev-dependencies": {"test": wanted}}, True),
+    )
+    for member, where, seen in cases:
+        packages: list[dict[str, Any]] = [{"name": member, "source": {"editable": "packages"}, **where}, toolkit, large]
+        assert ("nvidia-cublas" in reached(packages)) == seen
+
+
 def test_lock_file_is_up_to_date() -> None:
     """Compared by hand: `uv lock --check` would fail on every machine whose package index is a mirror."""
     locked = {p["name"]: p for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
@@ -250,7 +290,7 @@ def test_lock_file_is_up_to_date() -> None:
         optional = [Requirement(text) for texts in project.get("optional-dependencies", {}).values() for text in texts]
         wanted = {(r.name, str(r.specifier)) for r in requirements(project) + optional}
         siblings = {r.name for r in requirements(project) + optional if r.name.startswith("tenferro-")}
-        found = {(r["name"], r.get("specifier", "")) for r in package["metadata"]["requires-dist"]}
+        found = {(r["name"], str(SpecifierSet(r.get("specifier", "")))) for r in package["metadata"]["requires-dist"]}
         assert package["version"] == project["version"]
         assert {r for r in found if r[0] not in siblings} == {r for r in wanted if r[0] not in siblings}
         assert siblings <= {name for name, _ in found}
@@ -508,3 +548,5 @@ def test_checking_a_gpu_fails_where_there_is_none(
     assert "no test marked `gpu` can run: a cuda device was requested" in shown.out + shown.err
     assert "nothing is measured: a cuda device was requested" in shown.out
     assert shown.out.count("FAIL") == 2
+    assert dev.gpu("cuda13", "--smoke") == 1
+    assert "0 of 12 checks passed" in capfd.readouterr().out

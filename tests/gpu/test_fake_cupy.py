@@ -1,7 +1,6 @@
 """The simulated CuPy has no name that the real one lacks, and takes no call that the real one refuses."""
 
 import json
-import os
 import subprocess
 import sys
 import venv
@@ -9,7 +8,7 @@ import venv
 import numpy as np
 import pytest
 
-from cupy_interface import FOLDER, NAMES, OLDER, REQUIREMENT, names_of
+from cupy_interface import FOLDER, NAMES, REQUIREMENT
 from cupy_uses import Use, find_wrong, uses
 from fake_cupy import CUDARuntimeError, Device, Event, FakeCupy, Stream, fake_cupyx
 
@@ -71,13 +70,10 @@ def test_what_the_fake_adds_by_itself_is_in_cupy(cupy):
     assert issubclass(CUDARuntimeError, RuntimeError)
 
 
-@pytest.mark.parametrize("requirement", [REQUIREMENT, *OLDER])
-def test_what_the_packages_use_is_in_cupy(requirement):
-    """The newest release, and the oldest ones that are supported."""
-    names = names_of(requirement) if requirement in OLDER else NAMES
+def test_what_the_packages_use_is_in_cupy():
     found = list(uses())
     assert len(found) > 250 and sum(use.call is not None for use in found) > 150
-    assert [wrong for use in found if (wrong := find_wrong(use, names))] == []
+    assert [wrong for use in found if (wrong := find_wrong(use, NAMES))] == []
 
 
 def test_uses_that_cupy_refuses_are_found():
@@ -100,15 +96,3 @@ def read(requirement, folder):
 @pytest.mark.packaging
 def test_the_names_are_those_of_the_wheel(tmp_path):
     assert read(REQUIREMENT, tmp_path) == NAMES
-
-
-@pytest.mark.packaging
-@pytest.mark.skipif("TENFERRO_CUPY_WHEELS" not in os.environ, reason="TENFERRO_CUPY_WHEELS=1 downloads older wheels")
-@pytest.mark.parametrize("requirement", OLDER)
-def test_the_older_names_are_those_of_their_wheels(requirement, tmp_path):
-    found = read(requirement, tmp_path)
-    changed = {}
-    for owner in NAMES.keys() - {"version", "cupyx.cutensor"}:
-        differ = {n: found[owner].get(n) for n, text in NAMES[owner].items() if found[owner].get(n) != text}
-        changed |= {owner: differ} if differ else {}
-    assert changed == OLDER[requirement]

@@ -40,6 +40,12 @@ def test_without_cupy_rocm_has_its_own_advice(without_cupy):
         RocmContext.for_device(0)
 
 
+def test_a_cupy_that_is_too_old_is_named(with_cupy):
+    with_cupy().__version__ = "13.6.0"
+    with pytest.raises(BackendUnavailableError, match=r"CuPy 13.6.0 is older than 14; pip install 'tenferro-gpu"):
+        upload(np.ones(3))
+
+
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

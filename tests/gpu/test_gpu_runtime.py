@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fake_cupy
 import tenferro_gpu
 import tenferro_runtime as tr
 from fake_cupy import CUDARuntimeError, FakeCupy, OutOfMemoryError
@@ -74,21 +73,6 @@ def test_contexts_are_kept_and_know_their_device(runtime):
     assert CudaContext.for_device(1) is CudaContext.for_device("cuda:1")
     assert CudaContext("cuda:0", priority=-1).stream.priority == -1
     assert CudaContext.for_device(0).capabilities.architecture == "90"
-
-
-def test_priorities_need_a_cupy_that_has_them(with_cupy, monkeypatch):
-    module = with_cupy()
-
-    class OldStream(fake_cupy.Stream):
-        def __init__(self, null=False, non_blocking=False, ptds=False):
-            super().__init__(null, non_blocking)
-
-    monkeypatch.setattr(module.cuda, "Stream", OldStream)
-    module.__version__ = "13.4.0"
-    device = device_runtime("cuda").device(1)
-    assert download(tr.asarray(np.arange(3.0), device="cuda:1") + 1.0).tolist() == [1.0, 2.0, 3.0]
-    with pytest.raises(UnsupportedError, match=r"streams of CuPy 13.4.0 have no priorities, .* leave priority out"):
-        device.stream(priority=-1)
 
 
 def test_marks_go_with_their_values(runtime):

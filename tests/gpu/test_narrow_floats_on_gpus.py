@@ -9,7 +9,6 @@ from narrow_floats import NARROW, chain, require_alike, sums
 from tenferro_gpu import _machine_code
 from tenferro_runtime.lowering import lower
 from tenferro_tensor import get_backend
-from tenferro_tensor_core import UnsupportedError
 
 
 def operands(name):
@@ -40,15 +39,3 @@ def test_programs_round_after_every_step(with_cupy, monkeypatch, name):
     far = [x.to_device("cuda:0") for x in xs]
     run = get_backend("cuda").whole(lower(tr.trace(f, *far), kind="cuda")).run
     require_alike([raw.view(np.ndarray) for raw in run((), *[x.data for x in far])], f(*xs), "kernels")
-
-
-def test_a_cupy_without_bfloat16_is_named(with_cupy):
-    with_cupy().__version__ = "13.6.0"
-    with pytest.raises(
-        UnsupportedError, match="CuPy 13.6.0 has no bfloat16, .* convert the array to float16 or float32"
-    ):
-        tr.zeros(2, dtype=tr.bfloat16, device="cuda:0")
-    x = tr.zeros(2, device="cuda:0")
-    with pytest.raises(UnsupportedError, match="has no bfloat16"):
-        tr.astype(x, tr.bfloat16)
-    assert tr.astype(x, tr.float16).dtype == tr.float16

@@ -3,17 +3,21 @@
 import ctypes
 import sys
 import threading
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from hand_written import of_op
+from tenferro_gpu import _stack
 from tenferro_gpu.compiling import RuntimeCompiler, _compiler, _libraries, runtime_library
 from tenferro_gpu.rendering import CudaRenderer
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor.device_model import CompileError, ObjectCache, ProgramSpec, user_cache
 from tenferro_tensor_core import BackendUnavailableError
+from workspace import ROOT
 
 
 class Library:
@@ -141,3 +145,31 @@ def test_a_compiler_of_another_version_is_not_taken(nvrtc):
         BackendUnavailableError, match=r"nvrtc of version 11 is not found \(only .*libnvrtc.* of version 1"
     ):
         runtime_library.__wrapped__("cuda", 11)
+
+
+def test_extras_bring_libraries_of_one_version():
+    """The compiler, cuTENSOR and CuPy of the same major version of CUDA, and a CuPy that is new enough."""
+    extras = tomllib.loads((ROOT / "packages/gpu/pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for major in (12, 13):
+        found = {Requirement(text).name: Requirement(text) for text in extras[f"cuda{major}"]}
+        assert found[f"cupy-cuda{major}x"].extras == {"ctk"} and f"cutensor-cu{major}" in found
+    for name, texts in extras.items():
+        (cupy,) = [Requirement(text) for text in texts if text.startswith("cupy")]
+        assert str(cupy.specifier) == f">={_stack.OLDEST}", name
+
+
+def test_the_compiler_of_the_required_version_is_taken_among_several(monkeypatch):
+    """An environment may have several: that of the tests, and that of the driver."""
+
+    class Installed:
+        def __init__(self, kind, path):
+            self.version = (int(path.rpartition(".")[2]), 0)
+
+    monkeypatch.setattr(_libraries, "RuntimeLibrary", Installed)
+    monkeypatch.setattr(_libraries.ctypes, "CDLL", lambda path: path)
+    monkeypatch.setattr(_libraries, "_candidates", lambda files: iter(("a/libnvrtc.so.13", "b/libnvrtc.so.12")))
+    _libraries.runtime_library.cache_clear()
+    try:
+        assert [_libraries.runtime_library("cuda", major).version[0] for major in (12, 13, None)] == [12, 13, 13]
+    finally:
+        _libraries.runtime_library.cache_clear()

@@ -15,10 +15,6 @@ FOLDER = ROOT / "tests" / "assets" / "cupy"
 NAMES: dict[str, Any] = json.loads((FOLDER / "interface.json").read_text())
 """By module or class, what each public name is: ``f(a, axis=)``, ``ufunc``, ``class``, ``module`` or ``value``."""
 
-OLDER: dict[str, dict[str, dict[str, str | None]]] = json.loads((FOLDER / "older.json").read_text())
-"""By requirement of the oldest releases that are supported, the names that are described differently there, or not at
-all; of modules that both have."""
-
 REQUIREMENT = f"cupy-cuda13x=={NAMES['version']}"
 
 
@@ -70,16 +66,6 @@ def bound(text: str, positional: int, named: tuple[str, ...]) -> str | None:
     except TypeError as error:
         return str(error)
     return None
-
-
-def names_of(requirement: str) -> dict[str, dict[str, str]]:
-    """The names of one of the releases in `OLDER`."""
-    found = {owner: dict(names) for owner, names in NAMES.items() if isinstance(names, dict)}
-    for owner, changed in OLDER[requirement].items():
-        found[owner] |= {name: text for name, text in changed.items() if text is not None}
-        for name in [name for name, text in changed.items() if text is None]:
-            del found[owner][name]
-    return found
 
 
 def faithful(owner: str, name: str, run: Callable[..., Any]) -> Callable[..., Any]:

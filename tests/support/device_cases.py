@@ -26,6 +26,27 @@ class Case(NamedTuple):
     operands: tuple[np.ndarray, ...]
 
 
+WIDER = {"float32": "float64", "complex64": "complex128"}
+
+
+def exact(case: Case) -> Any:
+    """The results on operands of twice the digits that have the same values."""
+    return case.run(*[tr.asarray(x.astype(WIDER.get(x.dtype.name, x.dtype))) for x in case.operands])
+
+
+def require_digits(found: np.ndarray, cpu: np.ndarray, exact: np.ndarray, what: str) -> None:
+    """Raise if a device loses digits: its error may be a few times that of the CPU, plus some units in the last place
+    of the largest number.
+    """
+    regular = np.isfinite(cpu)
+    np.testing.assert_array_equal(np.isfinite(found), regular, err_msg=what)
+    if not regular.any():
+        return
+    off, own = (np.max(np.abs(x - exact)[regular]) for x in (found, cpu))
+    allowed = 8 * own + 32 * np.finfo(found.dtype).eps * np.max(np.abs(exact)[regular])
+    assert off <= allowed, f"{what}: off by {off:.1e}, {allowed:.1e} are allowed; the CPU is off by {own:.1e}"
+
+
 def matrices(dtype: str = "float64", *shape: int) -> np.ndarray:
     rng = np.random.default_rng(len(shape) + 7)
     x = rng.standard_normal(shape or (2, 4, 4))

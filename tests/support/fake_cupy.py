@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cupy_interface import NAMES, faithful, like, require
+from fake_cupy_linalg import LIKE_CUPY, fake_cublas
 from host_kernels import HostFunction
 
 
@@ -95,6 +96,13 @@ class DeviceArray(np.ndarray):
         assert self.device.id == FakeCupy.current, f"device {self.device.id}, not {FakeCupy.current}"
         super().__setitem__(key, value)
 
+    def __bool__(self) -> bool:  # the host waits
+        FakeCupy.synchronized.append(("bool", self.device.id))
+        return super().__bool__()
+
+    def argmin(self, *args: Any, **kwargs: Any) -> Any:
+        return as_device(self.view(np.ndarray).argmin(*args, **kwargs))
+
     def argmax(self, *args: Any, **kwargs: Any) -> Any:
         return as_device(self.view(np.ndarray).argmax(*args, **kwargs))
 
@@ -136,7 +144,10 @@ class DeviceArray(np.ndarray):
                 assert not isinstance(x, np.ndarray), "an array in main memory in a kernel of the device"
                 plain.append(x)
         kwargs.pop("out", None)
-        return as_device(getattr(ufunc, method)(*plain, **kwargs))
+        try:
+            return as_device(getattr(ufunc, method)(*plain, **kwargs))
+        except MemoryError as error:
+            raise OutOfMemoryError(str(error)) from error
 
 
 def _absent(name: str) -> property:
@@ -197,6 +208,7 @@ class Stream:
     def __init__(self, null: bool = False, non_blocking: bool = False, priority: int | None = None) -> None:
         self.name = "null" if null else f"stream of {FakeCupy.current}"
         self.ptr, self.priority = 0 if null else id(self), priority
+        self.capture: list[Any] | None = None
 
     def __enter__(self) -> "Stream":
         _local.before.append(FakeCupy.stream)
@@ -205,6 +217,15 @@ class Stream:
 
     def __exit__(self, *error: Any) -> None:
         FakeCupy.stream = _local.before.pop()
+
+    def begin_capture(self) -> None:
+        assert self.ptr, "the default stream cannot record"
+        self.capture = []
+
+    def end_capture(self) -> "Graph":
+        found, self.capture = self.capture, None
+        assert found is not None
+        return Graph(found)
 
     def wait_event(self, event: Any) -> None:
         assert event.stream is not None, "waits for an event that nobody recorded"
@@ -218,6 +239,18 @@ class Stream:
 
 
 Stream.null = Stream(null=True)
+
+
+class Graph:
+    """CuPy's graph: the recorded launches, in order; nothing else may happen while they are recorded."""
+
+    def __init__(self, launches: list[Any]) -> None:
+        self.launches = launches
+
+    def launch(self, stream: Any = None) -> None:
+        FakeCupy.ordered.append(("graph", len(self.launches)))
+        for run in self.launches:
+            run()
 
 
 @like("cupy.cuda.Event")
@@ -252,6 +285,9 @@ class Module:
         def launch(grid: Any, block: Any, args: Any) -> None:
             for a in args:
                 assert isinstance(a, int) or a.device.id == FakeCupy.current
+            if FakeCupy.stream.capture is not None:
+                FakeCupy.stream.capture.append(lambda: run(grid, (8,), args))
+                return
             FakeCupy.launched.append((FakeCupy.current, FakeCupy.stream))
             run(grid, (8,), args)
 
@@ -267,7 +303,8 @@ class OnDevice(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         require(self.__name__, name)
-        found = getattr(import_module(self._library), name)
+        own = {f.__name__: f for f in LIKE_CUPY.get(self.__name__, ())}
+        found = own.get(name) or getattr(import_module(self._library), name)
         if isinstance(found, types.ModuleType):
             return OnDevice(f"{self.__name__}.{name}", found.__name__)
         if not callable(found) or isinstance(found, (type, np.ufunc)):
@@ -356,6 +393,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
 
     def __init__(self, count: int = 2, is_hip: bool = False, failure: str | None = None) -> None:
         super().__init__("cupy")
+        self.__version__ = NAMES["version"]
         self.room, self.used, self.most = 2**30, 0, 0
 
         def get_device_count() -> int:
@@ -384,6 +422,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             memory=module_like("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
             function=module_like("cupy.cuda.function", Module=Module), alloc_pinned_memory=self._alloc_pinned,
             MemoryPool=MemoryPool, using_allocator=using_allocator,
+            cublas=fake_cublas(), get_cublas_handle=lambda: 1,
             get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
         self.ndarray = DeviceArray
@@ -407,6 +446,10 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
     def asnumpy(x: Any) -> np.ndarray:
         return np.array(x.view(np.ndarray))
 
+    @staticmethod
+    def get_default_pinned_memory_pool() -> Any:
+        return types.SimpleNamespace(n_free_blocks=lambda: 0)
+
     def get_default_memory_pool(self) -> Any:
         return types.SimpleNamespace(
             used_bytes=lambda: self.used, total_bytes=lambda: self.most, free_all_blocks=self.cleared
@@ -419,6 +462,7 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         return as_device(np.clip(x.view(np.ndarray), low, high))
 
     def empty(self, shape: Any, dtype: Any = float) -> Any:
+        assert FakeCupy.stream.capture is None, "memory is allocated while launches are recorded"
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if nbytes > self.room:
             raise OutOfMemoryError(f"Out of memory allocating {nbytes} bytes")

@@ -39,6 +39,33 @@ one, and a test compares it anew.
 
 `ldl`, `banded_solve` and matrix functions by Schur factors have kernels that refuse when they run, in the same words.
 
+"""
+
+_BESSEL: Final = "Bessel functions of any order and what rests on them; CuPy has those of the orders 0 and 1, and `yn`"
+_SERIES: Final = "series, fractions and recurrences with as many terms as an argument needs, which CuPy has not"
+_SCHUR: Final = "neither cuSOLVER nor CuPy has Schur or Hessenberg factors, on which it rests"
+
+REASONS: Final[dict[str, str]] = {
+    _BESSEL: "airy airye_ai airye_aip airye_bi airye_bip bei ber iv ive jv kei ker kn kv kve modstruve spherical_in "
+    "spherical_jn spherical_kn spherical_yn struve yv",
+    _SERIES: "dawsn elliprc elliprd elliprf elliprg elliprj erfi fresnel_c fresnel_s hyp0f1 hyp1f1 hyp2f1 hyperu "
+    "owens_t spence wofz",
+    "polynomials of any real degree, which are hypergeometric functions": "eval_chebyt eval_chebyu eval_gegenbauer "
+    "eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre sph_legendre_p",
+    "CuPy's function loses digits where the CPU mends those of SciPy": "beta lambertw",
+    "inverses by a search, and distributions, that CuPy lacks": "betainccinv ndtri_exp stdtr stdtrit wrightomega",
+    "derivatives by parameters, which are integrals or sums without a function in any library": "betainc_shapes "
+    "complex_polygamma gammainc_shape",
+    _SCHUR: "continuous_are discrete_are funm_points funm_term hessenberg hessenberg_rotation schur schur_factors "
+    "schur_phases schur_rotation stein sylvester",
+    "bisection by LAPACK; cuSOLVER has no eigenvalues of tridiagonal matrices alone": "eigvalsh_tridiagonal",
+    "sparse matrices are in main memory": "product sampled solve",
+}
+"""Why primitives have no kernel."""
+
+TABLE: Final = """
+## All primitives
+
 | primitive | one by one | in kernels |
 |---|---|---|
 """
@@ -60,26 +87,35 @@ def one_by_one(primitive: Primitive) -> str:
     """Where a step of a primitive is computed."""
     if REGISTRY.find("kernel", primitive, "cuda") is None:
         return "CPU" if REGISTRY.find("expansion", primitive) is None else "others"
-    if primitive.elementwise and not primitive.metadata:
+    if primitive.elementwise:
         device = ComputeDevice("cuda:0")
         spec = Spec((2,), np.dtype("float64"), Place(device.memory_space))
         try:
             op = primitive.op()
-            out: Any = op.infer(*[spec] * len(primitive.operands))
-            get_backend("cuda").kernel(op, (spec,) * len(primitive.operands), (out,), device)
+            operands = [tr.asarray(np.ones(2), device="cuda:0").data for _ in primitive.operands]
+            out: Any = op.infer(*[spec] * len(operands))
+            get_backend("cuda").kernel(op, (spec,) * len(operands), (out,), device)(*operands)
         except UnsupportedError:
             return "CPU"
-        except TenferroError:
-            pass  # not for floats
+        except (TenferroError, TypeError):
+            pass  # not for floats, or not without metadata
     return "CuPy"
+
+
+def places() -> dict[str, str]:
+    """Where each primitive is computed, in the order of the table; several may share a name."""
+    with installed_cupy(), np.errstate(all="ignore"):
+        tr.zeros(1, device="cuda:0")
+        return {f"| `{p.name}` | {one_by_one(p)} | {KINDS.get(p, '')} |": p.name for p in primitives()}
 
 
 def page() -> str:
     """The whole page."""
-    with installed_cupy():
-        tr.zeros(1, device="cuda:0")
-        rows = [f"| `{p.name}` | {one_by_one(p)} | {KINDS.get(p, '')} |" for p in primitives()]
-    return HEAD + "\n".join(dict.fromkeys(rows)) + "\n"
+    rows = places()
+    reasons = [
+        f"- {', '.join([f'`{name}`' for name in names.split()])}: {reason}." for reason, names in REASONS.items()
+    ]
+    return HEAD + "## Without a kernel\n\n" + "\n".join(reasons) + "\n" + TABLE + "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":

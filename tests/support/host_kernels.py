@@ -1,6 +1,7 @@
-"""Rendered GPU kernels run by the processor: their text is compiled as C++, and work items are run one after the other.
+"""Rendered GPU kernels run by the processor: their text is compiled as C++, and work items are fibers.
 
-What a kernel computes is tested so without a GPU. Work items that meet at a barrier are fibers of one thread.
+What a kernel computes is tested so without a GPU, in several orders of the work items; and every launch is checked for
+races between them (`emulated_gpu/scheduler.cpp`).
 """
 
 import atexit
@@ -10,93 +11,39 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from tenferro_tensor.device_model import CompiledSpec, Compiler, ProgramSpec
 
 COMPILER = shutil.which("g++")
 
-_SHIM = r"""
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <ucontext.h>
-using namespace std;
-#define __global__
-#define __device__
-#define __forceinline__ inline
-#define __shared__ static
-#define __launch_bounds__(N)
-struct Index { unsigned x; };
-static Index threadIdx, blockIdx, blockDim, gridDim;
-template <class To, class From> static To bits_of(From x) { To y; memcpy(&y, &x, sizeof y); return y; }
-static float __int_as_float(int x) { return bits_of<float>(x); }
-static int __float_as_int(float x) { return bits_of<int>(x); }
-static double __longlong_as_double(long long x) { return bits_of<double>(x); }
-static long long __double_as_longlong(double x) { return bits_of<long long>(x); }
-static int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static ucontext_t scheduler, *current;
-static void __syncthreads() { swapcontext(current, &scheduler); }
-typedef void (*Run)(void**);
-static Run running;
-static void** arguments;
-static bool finished;
-extern "C" { bool backwards = false; }
-static void fiber() { running(arguments); finished = true; }
-static void run_grid(Run run, bool barriers, unsigned grid, unsigned block, void** args) {
-    const size_t stack = 1 << 16;
-    gridDim.x = grid; blockDim.x = block; running = run; arguments = args;
-    if (!barriers) {
-        for (unsigned k = 0; k < grid * block; ++k) {
-            const unsigned item = backwards ? grid * block - 1 - k : k;
-            blockIdx.x = item / block; threadIdx.x = item % block;
-            run(args);
-        }
-        return;
-    }
-    ucontext_t* fibers = new ucontext_t[block];
-    char* stacks = (char*)malloc(stack * block);
-    bool* done = new bool[block];
-    for (unsigned k = 0; k < grid; ++k) {
-        const unsigned b = backwards ? grid - 1 - k : k;
-        for (unsigned t = 0; t < block; ++t) {
-            getcontext(&fibers[t]);
-            fibers[t].uc_stack.ss_sp = stacks + stack * t;
-            fibers[t].uc_stack.ss_size = stack;
-            fibers[t].uc_link = &scheduler;
-            makecontext(&fibers[t], fiber, 0);
-            done[t] = false;
-        }
-        for (unsigned left = block; left;)
-            for (unsigned j = 0; j < block; ++j) {
-                const unsigned t = backwards ? block - 1 - j : j;
-                if (done[t]) continue;
-                blockIdx.x = b; threadIdx.x = t; finished = false; current = &fibers[t];
-                swapcontext(&scheduler, current);
-                if (finished) { done[t] = true; --left; }
-            }
-    }
-    delete[] done; free(stacks); delete[] fibers;
-}
-"""
+Order = Literal["forwards", "backwards", "random"]
+"""Order of groups, and of work items between barriers; in random order they alternate at any access to memory."""
 
-_SIGNATURE = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\(\s*([^)]*)\)\n\{(.*?)\n\}\n', re.S)
+ORDERS: Final[tuple[Order, ...]] = ("forwards", "backwards", "random")
+
+_EMULATOR: Final = Path(__file__).parent / "emulated_gpu"
+_SIGNATURE = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\(\s*([^)]*)\)\n\{', re.S)
+_SHARED = re.compile(r"__shared__ (.+) (\w+)\[(\d+)\];")
 
 
-def _driver(name: str, signature: str, body: str) -> str:
+_LAUNCHING = threading.Lock()
+"""The scheduler of a library has one launch at a time."""
+
+
+class RaceError(AssertionError):
+    """Work items of a launch access memory without an order."""
+
+
+def _driver(name: str, signature: str) -> str:
     passed = []
     for k, argument in enumerate(re.sub(r"\s+", " ", signature).split(", ")):
         kind = argument.rsplit(" ", 1)[0].replace("__restrict__", "").strip()
         passed.append(f"({kind})args[{k}]" if "*" in kind else f"({kind})(intptr_t)args[{k}]")
-    barriers = "true" if "__syncthreads" in body else "false"
-    return (
-        f"static void call_{name}(void** args) {{ {name}({', '.join(passed)}); }}\n"
-        f'extern "C" void run_{name}(unsigned grid, unsigned block, void** args) '
-        f"{{ run_grid(call_{name}, {barriers}, grid, block, args); }}\n"
-    )
+    return f'extern "C" void call_{name}(void** args) {{ {name}({", ".join(passed)}); }}\n'
 
 
 @cache
@@ -107,30 +54,38 @@ def _folder() -> Path:
 
 
 _OPTIONS = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC")
+_CHECKED = (*_OPTIONS, "-fsanitize=thread")
 
 
 def _compiled(text: str, path: Path, *options: str) -> Path:
     assert COMPILER is not None
-    done = subprocess.run([COMPILER, *_OPTIONS, *options, "-o", str(path)], input=text, text=True, capture_output=True)
+    done = subprocess.run([COMPILER, *options, "-o", str(path)], input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr[:4000]
     return path
 
 
 @cache
-def _shim() -> Path:
-    """The shim as a header that is compiled already, which most of the time would go into."""
-    header = _folder() / "shim.h"
-    header.write_text(_SHIM)
-    _compiled("", header.with_suffix(".h.gch"), "-x", "c++-header", str(header))
+def _header() -> Path:
+    """The header as one that is compiled already, which most of the time would go into."""
+    header = _folder() / "kernel.h"
+    shutil.copy(_EMULATOR / "kernel.h", header)
+    _compiled("", header.with_suffix(".h.gch"), *_CHECKED, "-x", "c++-header", str(header))
     return header
 
 
 @cache
+def _scheduler() -> Path:
+    return _compiled("", _folder() / "scheduler.o", *_OPTIONS, "-c", str(_EMULATOR / "scheduler.cpp"))
+
+
+@cache
 def library_of(source: str) -> Path:
-    """A shared library with a function ``run_<kernel>`` for each kernel of a source."""
-    text = source + "\n".join([_driver(*found) for found in _SIGNATURE.findall(source)])
+    """A shared library with a function ``call_<kernel>`` for each kernel of a source, and the scheduler."""
+    own = _SHARED.sub(r'\1* const \2 = (\1*)emulated_shared("\2", \3 * sizeof(\1));', source)
+    text = own + "\n".join([_driver(*found) for found in _SIGNATURE.findall(source)])
     path = _folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.so"
-    return _compiled(text, path, "-include", str(_shim()), "-shared", "-x", "c++", "-")
+    code = _compiled(text, path.with_suffix(".o"), *_CHECKED, "-include", str(_header()), "-c", "-x", "c++", "-")
+    return _compiled("", path, "-shared", "-Wl,-Bsymbolic", str(code), str(_scheduler()))
 
 
 class HostFunction:
@@ -139,22 +94,29 @@ class HostFunction:
     Args:
         path: the library.
         entry: name of the kernel.
-        backwards: run groups, and work items between barriers, from the last one to the first one.
+        order: of the work items.
+
+    Raises:
+        RaceError: a launch had a race.
     """
 
-    def __init__(self, path: Path, entry: str, backwards: bool = False) -> None:
+    def __init__(self, path: Path, entry: str, order: Order = "forwards") -> None:
         library = ctypes.CDLL(str(path))
-        self._run = getattr(library, f"run_{entry}")
-        self._run.restype = None
-        self._order, self._backwards = ctypes.c_bool.in_dll(library, "backwards"), backwards
+        self.entry, self._order = entry, ORDERS.index(order)
+        self._kernel = ctypes.cast(getattr(library, f"call_{entry}"), ctypes.c_void_p)
+        self._launch = library.emulated_launch
+        self._launch.restype = ctypes.c_char_p
         self.launches: list[tuple[int, int]] = []
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
         words = [a if isinstance(a, int) else a.__array_interface__["data"][0] for a in args]
         array = (ctypes.c_void_p * len(words))(*[w & (2**64 - 1) for w in words])
         self.launches.append((grid[0], block[0]))
-        self._order.value = self._backwards
-        self._run(grid[0], block[0], array)
+        seed = 1 + len(self.launches)
+        with _LAUNCHING:
+            found = self._launch(self._kernel, array, len(words), grid[0], block[0], self._order, seed)
+        if found is not None:
+            raise RaceError(f"{self.entry}: {found.decode()}")
 
 
 class HostCompiler(Compiler):
@@ -167,3 +129,7 @@ class HostCompiler(Compiler):
         self.sources.append(spec.source)
         path = library_of(spec.source)
         return CompiledSpec(spec, str(path), path.stem)
+
+    def stats(self) -> dict[str, int]:
+        """See `RuntimeCompiler.stats`."""
+        return {"loaded": len({*self.sources})}

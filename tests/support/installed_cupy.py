@@ -4,13 +4,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from fake_cupy import FakeCupy, fake_cupyx
+from host_kernels import COMPILER, HostCompiler
 from simulated.installed import no_accelerator
-from tenferro_gpu import _kernels, _stack
+from tenferro_gpu import _kernels, _machine_code, _stack
 from tenferro_linalg import _providers
 from tenferro_tensor import REGISTRY, clear_plans
 from tenferro_tensor import backends as backends
+from tenferro_tensor_core import BackendUnavailableError
 
 
 def forget() -> None:
@@ -57,3 +60,16 @@ def installed_cupy(**kind: Any) -> Iterator[FakeCupy]:
                 del sys.modules[name]
                 if module is not None:
                     sys.modules[name] = module
+
+
+@contextmanager
+def simulated_gpu() -> Iterator[FakeCupy]:
+    """A process with the simulated CuPy, whose kernels the processor runs where there is a compiler for them."""
+
+    def compiler(*given: Any) -> Any:
+        if COMPILER is None:
+            raise BackendUnavailableError("there is no g++ to compile rendered kernels with")
+        return HostCompiler()
+
+    with installed_cupy() as cupy, mock.patch.object(_machine_code, "compiler", compiler):
+        yield cupy

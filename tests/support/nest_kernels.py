@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from host_kernels import HostFunction, library_of
+from host_kernels import HostFunction, Order, library_of
 from tenferro_gpu.whole import KernelSequence
 from tenferro_tensor import host_kernel
 from tenferro_tensor.loop_ir import LoopFunction
@@ -20,15 +20,17 @@ class HostTarget:
     """Stands in for a GPU: compiles and runs kernels of loop nests on the processor.
 
     Args:
-        backwards: run work items in the opposite order.
+        order: of the work items.
+        group: work items of a group.
 
     Attributes:
         launches: entry and number of groups of each launch.
         sources: what was compiled.
     """
 
-    def __init__(self, backwards: bool = False) -> None:
-        self.backwards = backwards
+    def __init__(self, order: Order = "forwards", group: int = GROUP) -> None:
+        self.order: Order = order
+        self.group = group
         self.launches: list[tuple[str, int]] = []
         self.sources: list[str] = []
 
@@ -39,11 +41,11 @@ class HostTarget:
         return lambda device: found
 
     def _function(self, path: Any, entry: str) -> Any:
-        run = HostFunction(path, entry, self.backwards)
+        run = HostFunction(path, entry, self.order)
 
         def launch(grid: Any, block: Any, args: Any) -> None:
             self.launches.append((entry, grid[0]))
-            run(grid, (GROUP,), args)
+            run(grid, (self.group,), args)
 
         return launch
 
@@ -71,6 +73,12 @@ class HostTarget:
     def require_kernel(self, op: Any) -> None:
         if op.primitive.name == "pure_callback":
             raise UnsupportedError("pure_callback has no kernel here")
+
+    def stream(self) -> int:
+        return 0
+
+    def recorded(self, run: Any) -> Any:
+        return run
 
     def uploaded(self, array: Any, device: int) -> Any:
         return array.copy()

@@ -19,8 +19,11 @@ IMPORTED = (
     "cupy", "cupy.linalg", "cupy.fft", "cupy.lib", "cupy.lib.stride_tricks", "cupy.cuda", "cupy.cuda.runtime",
     "cupy.cuda.memory", "cupy.cuda.function", "cupyx", "cupyx.scipy", "cupyx.scipy.fft", "cupyx.scipy.special",
 )  # fmt: skip
-READ = {"cupyx.scipy.linalg": (), "cupyx.cutensor": ("_cutensor",)}
+READ = {"cupyx.scipy.linalg": (), "cupyx.cutensor": ("_cutensor",), "cupy_backends.cuda.libs.cublas": ()}
 """Modules whose import needs CUDA, and the compiled ones beside them that define what they import."""
+
+LATER = {"cupy.cuda": ("cublas",)}
+"""Names that a module defines at their first use, which needs CUDA."""
 
 CLASSES = {
     "cupy.ndarray": "cupy", "cupy.cuda.Device": "cupy.cuda", "cupy.cuda.Stream": "cupy.cuda",
@@ -149,7 +152,7 @@ def from_ast(a: ast.arguments) -> str:
 def interface() -> dict[str, Any]:
     found: dict[str, Any] = {"version": importlib.import_module("cupy").__version__}
     for name in IMPORTED:
-        found[name] = members(importlib.import_module(name))
+        found[name] = members(importlib.import_module(name)) | dict.fromkeys(LATER.get(name, ()), "module")
     for name, compiled in READ.items():
         found[name] = parsed(name, compiled)
     for name, module in CLASSES.items():

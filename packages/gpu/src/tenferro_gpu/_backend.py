@@ -14,7 +14,7 @@ from tenferro_gpu._contraction import CutensorContraction, taken
 from tenferro_gpu._kernels import core_kernels
 from tenferro_gpu._machine_code import MachineCode
 from tenferro_gpu._stack import checked_index, cupy
-from tenferro_gpu.devices import CupyRuntime, CupyStream, require_dtype
+from tenferro_gpu.devices import CupyRuntime, CupyStream
 from tenferro_tensor import (
     REGISTRY,
     AcceleratorBackend,
@@ -76,8 +76,6 @@ class _CupyBackend(AcceleratorBackend):
         self, op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...], device: ComputeDevice
     ) -> Callable[..., Any]:
         """The kernel, with `device` and the stream of its operands current while it runs."""
-        for spec in outs:
-            require_dtype(self._cupy, spec.dtype)
         run = super().kernel(op, ins, outs, device)
         return run if op.primitive is catalog.transfer else self._on(device, run)
 

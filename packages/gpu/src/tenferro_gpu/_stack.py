@@ -16,15 +16,20 @@ _INSTALL: Final = {
 _CHECK: Final = {"cuda": "nvidia-smi", "rocm": "rocminfo"}
 
 
+OLDEST: Final = 14
+"""Oldest major version of CuPy: general eigenvalues, bfloat16, priorities of streams, and solutions of stacks."""
+
+
 @cache
 def cupy(kind: str) -> Any:
-    """CuPy, if it is built for the kind of device and sees at least one.
+    """CuPy, if it is new enough, is built for the kind of device and sees at least one.
 
     Args:
         kind: ``"cuda"`` or ``"rocm"``.
 
     Raises:
-        BackendUnavailableError: CuPy, the driver or a device is missing, or CuPy is built for the other kind.
+        BackendUnavailableError: CuPy, the driver or a device is missing, or CuPy is too old or built for the other
+            kind.
     """
     try:
         module = import_module("cupy")
@@ -32,6 +37,11 @@ def cupy(kind: str) -> Any:
         raise BackendUnavailableError(
             f"a {kind} device was requested, but CuPy cannot be imported ({cause}); {_INSTALL[kind]}", backend=kind
         ) from cause
+    if int(module.__version__.partition(".")[0]) < OLDEST:
+        raise BackendUnavailableError(
+            f"a {kind} device was requested, but CuPy {module.__version__} is older than {OLDEST}; {_INSTALL[kind]}",
+            backend=kind,
+        )
     runtime = module.cuda.runtime
     built = "rocm" if runtime.is_hip else "cuda"
     if built != kind:

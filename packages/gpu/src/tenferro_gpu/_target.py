@@ -100,6 +100,22 @@ class GpuTarget(KernelTarget):
                 f"{op.primitive.name} has no kernel for {self._backend.kind}", primitive=op.primitive.name
             )
 
+    def stream(self) -> int:
+        """See `KernelTarget.stream`."""
+        return int(self._cupy.cuda.get_current_stream().ptr)
+
+    def recorded(self, run: Callable[[], None]) -> Callable[[], None]:
+        """See `KernelTarget.recorded`; the default stream cannot record."""
+        recording = self._cupy.cuda.Stream(non_blocking=True)
+        with recording:
+            recording.begin_capture()
+            try:
+                run()
+            finally:
+                graph = recording.end_capture()
+        launch: Callable[[], None] = graph.launch
+        return launch
+
     def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
         """See `KernelTarget.uploaded`; any stream may read the result."""
         target = self._backend.runtime.device(device)

@@ -1,14 +1,17 @@
 """The provider for devices whose array library has NumPy's interface, and the one for CuPy.
 
-A test that may raise an exception synchronizes with the device.
+A check that may raise an exception waits for the device; a compiled program waits once for all of its checks.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tenferro_linalg._cublas import CublasStacks
 from tenferro_runtime.extension import NumericalError, UnsupportedError
+from tenferro_tensor.device_runtimes import check, current_checks
 from tenferro_tensor_core import complex_of
 
 Raw = TypeVar("Raw", bound=Any)
@@ -57,15 +60,32 @@ class LinalgProvider:
         return np.asarray(x)
 
     def finite(self, what: str, x: Raw) -> Raw:
-        """Return `x` after checking that all entries are finite."""
-        if not bool(self.xp.isfinite(x).all()):
-            index = tuple(self.xp.argwhere(~self.xp.isfinite(x))[0].tolist())
-            raise NumericalError(
+        """Return `x` after checking that all entries are finite; if the check is deferred, zeros if any is not."""
+        good = self.xp.isfinite(x)
+        whole = good.all()
+
+        def error(index: tuple[int, ...]) -> NumericalError:
+            return NumericalError(
                 f"{what}: the operand contains nan or inf at index {index}; find where it arises, "
                 "or replace it before the call",
                 index=index,
             )
-        return x
+
+        self._require(whole, good, error)
+        return x if current_checks() is None else self.xp.where(whole, x, self.xp.zeros_like(x))
+
+    def _require(self, whole: Any, good: Any, error: Callable[[tuple[int, ...]], NumericalError]) -> None:
+        """Check that all of `good`, which is `whole`, is true; the error is given the index of the first entry that
+        is not.
+        """
+        if 0 in good.shape:
+            return
+        shape = good.shape
+        if current_checks() is not None:  # keep a position, not the flags, which are as many as the entries
+            at = good.argmin()
+            check(whole, lambda: error(_index(at, shape)))
+        else:
+            check(whole, lambda: error(_index(good.argmin(), shape)))
 
     def routine(self, name: str) -> None:
         """Routines for small matrices; none here."""
@@ -78,29 +98,29 @@ class LinalgProvider:
 
     def svd(self, x: Raw, full: bool) -> tuple[Raw, Raw, Raw]:
         """U, S and Vh; square U and Vh if `full`."""
-        return self._checked("svd", tuple(self._function("svd")(x, full_matrices=full)))
+        return self._checked("svd", x, tuple(self._function("svd")(x, full_matrices=full)))
 
     def svdvals(self, x: Raw) -> Raw:
         """Singular values, descending."""
-        return self._checked("svdvals", (self._function("svd")(x, compute_uv=False),))[0]
+        return self._checked("svdvals", x, (self._function("svd")(x, compute_uv=False),))[0]
 
     def eigh(self, x: Raw) -> tuple[Raw, Raw]:
         """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
-        return self._checked("eigh", tuple(self._function("eigh")(x)))
+        return self._checked("eigh", x, tuple(self._function("eigh")(x)))
 
     def eigvalsh(self, x: Raw) -> Raw:
         """Eigenvalues of Hermitian matrices, ascending."""
-        return self._checked("eigvalsh", (self._function("eigvalsh")(x),))[0]
+        return self._checked("eigvalsh", x, (self._function("eigvalsh")(x),))[0]
 
     def eig(self, x: Raw) -> tuple[Raw, Raw]:
         """Eigenvalues and eigenvectors of general matrices, both complex."""
         found = tuple(self._function("eig")(x))
-        return self._checked("eig", tuple(part.astype(complex_of(x.dtype), copy=False) for part in found))
+        return self._checked("eig", x, tuple(part.astype(complex_of(x.dtype), copy=False) for part in found))
 
     def eigvals(self, x: Raw) -> Raw:
         """Eigenvalues of general matrices, complex."""
         found = self._function("eigvals")(x).astype(complex_of(x.dtype), copy=False)
-        return self._checked("eigvals", (found,))[0]
+        return self._checked("eigvals", x, (found,))[0]
 
     def schur(self, x: Raw, what: str) -> tuple[Raw, Raw]:
         """Not available from the array library."""
@@ -131,8 +151,13 @@ class LinalgProvider:
         packed, pivots = self.xp.empty_like(x), self.xp.empty((*x.shape[:-2], min(x.shape[-2:])), np.int64)
         if 0 not in x.shape:
             for index in np.ndindex(x.shape[:-2]):
-                packed[index], pivots[index] = self._extra.lu_factor(x[index], check_finite=False)
+                packed[index], pivots[index] = self._getrf(x[index])
         return packed, pivots
+
+    def _getrf(self, matrix: Raw) -> tuple[Raw, Raw]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a zero pivot is no problem, or is reported as an error
+            return tuple(self._extra.lu_factor(matrix, check_finite=False))
 
     def column_order(self, x: Raw) -> Raw:
         """Column order of pivoted QR, found by projecting out the column with the largest remainder."""
@@ -156,23 +181,27 @@ class LinalgProvider:
 
     def cholesky(self, x: Raw) -> Raw:
         """Lower Cholesky factor."""
+        factor = self._function("cholesky")(x)
+        pivots = self.xp.diagonal(factor, axis1=-2, axis2=-1).real
         problem = "is not positive definite; add a multiple of the identity"
-        return self._checked("cholesky", (self._function("cholesky")(x),), problem)[0]
+        # A routine that stops may leave finite numbers, and the pivot that is not positive among them.
+        regular = (pivots > 0).all(axis=-1) if x.shape[-1] else True
+        return self._checked("cholesky", x, (factor,), problem, regular)[0]
 
     def solve(self, x: Raw, b: Any, what: str = "solve") -> Raw:
         """Solution of ``x y = b`` for a matrix of right-hand sides."""
-        return self._checked(what, (self._function("solve")(x, b),), "is singular; use pinv, or regularise it")[0]
+        return self._checked(what, x, (self._function("solve")(x, b),), "is singular; use pinv, or regularise it")[0]
 
     def inv(self, x: Raw, what: str) -> Raw:
         """Inverse."""
-        return self._checked(what, (self._function("inv")(x),), "is singular; use pinv, or regularise it")[0]
+        return self._checked(what, x, (self._function("inv")(x),), "is singular; use pinv, or regularise it")[0]
 
     def lu_factor(self, x: Raw) -> tuple[Raw, Raw]:
         """Packed LU factors and pivots; stacks are returned unfactored, since `lu_solve` receives the matrices too."""
         if x.ndim > 2:
             return x, self.xp.zeros(x.shape[:-1], np.int64)
-        lu, pivots = self._extra.lu_factor(x, check_finite=False)
-        self._checked("solve", (1.0 / self.xp.diagonal(lu),), "is singular; use pinv, or regularise it")
+        lu, pivots = self._getrf(x)
+        self._checked("solve", x, (1.0 / self.xp.diagonal(lu),), "is singular; use pinv, or regularise it")
         return lu, pivots.astype(np.int64)
 
     def lu_solve(self, x: Raw, lu: Any, pivots: Any, b: Any, adjoint: bool) -> Raw:
@@ -188,7 +217,7 @@ class LinalgProvider:
             out[index] = self._extra.solve_triangular(
                 x[index], b[index], trans=2 if adjoint else 0, lower=lower, unit_diagonal=unit, check_finite=False
             )
-        return self._checked("solve_triangular", (out,), "is singular; use pinv, or regularise it")[0]
+        return self._checked("solve_triangular", x, (out,), "is singular; use pinv, or regularise it")[0]
 
     def banded_solve(self, ab: Raw, b: Any, lower: int, upper: int, positive: bool) -> Raw:
         """Not available from the array library."""
@@ -210,25 +239,76 @@ class LinalgProvider:
         """Signs (or phases) and logarithms of absolute values of determinants."""
         return tuple(self._function("slogdet")(x))
 
-    def _checked(self, what: str, parts: tuple[Any, ...], problem: str = "did not converge; rescale it") -> Any:
-        """Raise if a result is not finite, which is how these solvers report failure."""
+    def _checked(
+        self,
+        what: str,
+        x: Raw,
+        parts: tuple[Any, ...],
+        problem: str = "did not converge; rescale it",
+        good: Any = True,
+    ) -> Any:
+        """The results for matrices `x`, after checking that they are finite: these solvers report failure by others.
+
+        Args:
+            what: name of the function.
+            x: the matrices.
+            parts: the results.
+            problem: what is wrong with a matrix otherwise.
+            good: further flags of the matrices.
+        """
+        batch = x.ndim - 2
         for p in parts:
-            if not bool(self.xp.isfinite(p).all()):
-                index = tuple(self.xp.argwhere(~self.xp.isfinite(p))[0][: max(p.ndim - 2, 0)].tolist())
-                name = f"matrix {index} of the stack" if index else "the matrix"
-                raise NumericalError(f"{what}: {name} {problem}", index=index)
+            good = self.xp.isfinite(p).all(axis=tuple(range(batch, p.ndim))) & good
+
+        def error(index: tuple[int, ...]) -> NumericalError:
+            name = f"matrix {index} of the stack" if index else "the matrix"
+            return NumericalError(f"{what}: {name} {problem}", index=index)
+
+        self._require(good.all(), good, error)
         return parts
 
 
+def _index(at: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([int(i) for i in np.unravel_index(int(at), shape)])
+
+
 class CupyProvider(LinalgProvider):
-    """The provider of cuSOLVER and rocSOLVER through CuPy."""
+    """The provider of cuSOLVER and rocSOLVER through CuPy, and of cuBLAS for stacks."""
+
+    def __init__(self, library: Callable[[str], Any]) -> None:
+        super().__init__(library)
+        self._stacks = None if self.xp.cuda.runtime.is_hip else CublasStacks(self.xp)
 
     def local(self, x: Any) -> Any:
         """The array in main memory, for messages."""
         return self.xp.asnumpy(x)
 
-    def _function(self, name: str) -> Any:
-        """A function of ``cupy.linalg``; general eigenvalues require CuPy 14."""
-        if name in ("eig", "eigvals") and not hasattr(self.xp.linalg, name):
-            raise UnsupportedError(f"{name} on this device needs CuPy 14; install it, or compute on the CPU")
-        return super()._function(name)
+    def lu(self, x: Any) -> tuple[Any, Any]:
+        """See `LinalgProvider.lu`; stacks of square matrices in one call."""
+        if self._stacks is None or not self._stacks.serves(x):
+            return super().lu(x)
+        return self._stacks.factor(x)
+
+    def lu_factor(self, x: Any) -> tuple[Any, Any]:
+        """See `LinalgProvider.lu_factor`."""
+        if self._stacks is None or not self._stacks.serves(x):
+            return super().lu_factor(x)
+        lu, pivots = self._stacks.factor(x)
+        inverses = 1.0 / self.xp.diagonal(lu, axis1=-2, axis2=-1)
+        self._checked("solve", x, (inverses,), "is singular; use pinv, or regularise it")
+        return lu, pivots
+
+    def lu_solve(self, x: Any, lu: Any, pivots: Any, b: Any, adjoint: bool) -> Any:
+        """See `LinalgProvider.lu_solve`."""
+        if self._stacks is None or not self._stacks.serves(x):
+            return super().lu_solve(x, lu, pivots, b, adjoint)
+        return self._stacks.solve(lu, pivots, b, adjoint)
+
+    def solve_triangular(self, x: Any, b: Any, lower: bool, unit: bool, adjoint: bool) -> Any:
+        """See `LinalgProvider.solve_triangular`; CuPy takes stacks."""
+        if 0 in b.shape:
+            return self.xp.empty_like(b)
+        out = self._extra.solve_triangular(
+            x, b, trans=2 if adjoint else 0, lower=lower, unit_diagonal=unit, check_finite=False
+        )
+        return self._checked("solve_triangular", x, (out,), "is singular; use pinv, or regularise it")[0]

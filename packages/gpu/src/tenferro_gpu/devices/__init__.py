@@ -1,7 +1,7 @@
 """The device runtime on CuPy: devices, streams, events, and copies through page-locked memory."""
 
 from tenferro_gpu.devices._allocator import PoolAllocator
-from tenferro_gpu.devices._device import CupyDevice, require_dtype
+from tenferro_gpu.devices._device import CupyDevice
 from tenferro_gpu.devices._runtime import CudaRuntime, CupyRuntime, RocmRuntime, register_cuda, register_rocm
 from tenferro_gpu.devices._streams import CupyEvent, CupyStream
 
@@ -15,7 +15,6 @@ __all__ = [
     "RocmRuntime",
     "register_cuda",
     "register_rocm",
-    "require_dtype",
 ]
 
 

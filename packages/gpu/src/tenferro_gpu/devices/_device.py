@@ -21,7 +21,7 @@ from tenferro_tensor import (
     Stream,
 )
 from tenferro_tensor.device_runtimes import require_destination
-from tenferro_tensor_core import ArgumentError, PlacementError, UnsupportedError
+from tenferro_tensor_core import ArgumentError, PlacementError
 from tenferro_tensor_core.forks import new_lock
 
 
@@ -44,31 +44,6 @@ class CupyPending(Pending):
         self.event.synchronize()
         self.event.device.keeping.sweep()
         return self.host
-
-
-_BFLOAT16_SINCE = 14
-"""Major version of CuPy that supports the type of `ml_dtypes`."""
-
-
-def require_dtype(cupy: Any, dtype: np.dtype[Any]) -> None:
-    """Check that CuPy supports a dtype.
-
-    Args:
-        cupy: the module.
-        dtype: the dtype.
-
-    Raises:
-        UnsupportedError: it is bfloat16, and CuPy is too old.
-    """
-    if dtype.kind != "V":
-        return
-    version = cupy.__version__
-    if int(version.partition(".")[0]) < _BFLOAT16_SINCE:
-        raise UnsupportedError(
-            f"CuPy {version} has no bfloat16, which it knows from version {_BFLOAT16_SINCE} on; upgrade it, or convert "
-            "the array to float16 or float32 before it is moved",
-            dtype=dtype.name,
-        )
 
 
 class CupyDevice(RuntimeDevice):
@@ -125,22 +100,9 @@ class CupyDevice(RuntimeDevice):
             return self._copy
 
     def stream(self, priority: int = 0) -> CupyStream:
-        """Create a stream, which does not wait for the default stream implicitly.
-
-        Raises:
-            UnsupportedError: a priority is requested and CuPy is older than 14.
-        """
-        asked = {"priority": priority} if priority else {}
+        """Create a stream, which does not wait for the default stream implicitly."""
         with self.raw:
-            try:
-                raw = self.cupy.cuda.Stream(non_blocking=True, **asked)
-            except TypeError as cause:
-                raise UnsupportedError(
-                    f"streams of CuPy {self.cupy.__version__} have no priorities, which it knows from version 14 on; "
-                    "upgrade it, or leave priority out",
-                    priority=priority,
-                ) from cause
-            return self._noted(raw, priority)
+            return self._noted(self.cupy.cuda.Stream(non_blocking=True, priority=priority), priority)
 
     def _noted(self, raw: Any, priority: int = 0) -> CupyStream:
         stream = CupyStream(self, raw, priority)
@@ -228,8 +190,7 @@ class CupyDevice(RuntimeDevice):
 
     @contextmanager
     def enough(self, size: Any, dtype: np.dtype[Any]) -> Iterator[None]:
-        """A context that converts CuPy's errors for insufficient memory and unsupported dtypes to typed errors."""
-        require_dtype(self.cupy, dtype)
+        """A context that converts CuPy's error for insufficient memory to a typed error."""
         try:
             yield
         except self.cupy.cuda.memory.OutOfMemoryError as cause:

@@ -59,6 +59,14 @@ class KernelTarget(Protocol):
             UnsupportedError: it has none.
         """
 
+    def stream(self) -> int:
+        """A number of the current stream."""
+
+    def recorded(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Record the launches of a function, which does nothing else, instead of enqueuing them; returns a function
+        that enqueues all of them on the current stream.
+        """
+
     def uploaded(self, array: np.ndarray[Any, Any], device: int) -> Any:
         """Copy an array to a device."""
 

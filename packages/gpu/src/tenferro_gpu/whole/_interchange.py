@@ -12,14 +12,12 @@ from dataclasses import replace
 from tenferro_gpu.rendering import Axes, chain
 from tenferro_tensor.loop_ir import (
     Bounds,
-    Buffer,
     Carried,
     For,
     Load,
     LoopFunction,
     Order,
     Reg,
-    Role,
     Statement,
     Store,
     accumulates,
@@ -41,7 +39,6 @@ class _Turner:
 
     def __init__(self, function: LoopFunction) -> None:
         self.bounds = Bounds.of(everything(function.body))
-        self.uses = [t.buffer.number for t in touches(function.body)]
         self.free = max([reg.number for s in everything(function.body) for reg in registers(s)], default=-1) + 1
 
     def statement(self, s: Statement) -> Statement:
@@ -68,16 +65,17 @@ class _Turner:
         return False
 
     def _in_registers(self, loop: For, body: Sequence[Statement]) -> list[Statement] | None:
-        """The loop over a body, with its elements of buffers loaded before it and stored after it; None if swaps of
-        buffers remain.
+        """The loop over a body, with its elements of buffers loaded before it and stored after it; None if it swaps
+        buffers, whose iterations read elements of each other.
         """
+        if loop.swaps:
+            return None
         inside = {reg.number for s in everything(body) for reg in registers(s)} | {loop.index.number}
         carries, before, after, left = [], [], [], list(body)
-        swaps = {b.number: pair for pair in loop.swaps for b in pair}
         for store in [s for s in body if isinstance(s, Store)]:
-            buffer, at = self._source(store.buffer, swaps), store.at
+            buffer, at = store.buffer, store.at
             load = next((s for s in body if isinstance(s, Load) and s.buffer == buffer), None)
-            used = [t for t in touches(body) if t.buffer in (buffer, store.buffer)]
+            used = [t for t in touches(body) if t.buffer == buffer]
             own = load is not None and load.at == at and not any(reg.number in inside for reg, _ in at.terms)
             if load is None or not own or len(used) != 2 or body.index(store) < body.index(load):
                 continue
@@ -86,24 +84,11 @@ class _Turner:
             after.append(Store(buffer, at, result))
             carries.append(Carried(load.result, first, store.value, result))
             left = [s for s in left if s is not load and s is not store]
-            swaps.pop(buffer.number, None)
-            swaps.pop(store.buffer.number, None)
-        if swaps:
-            return None
         grouped = bool(carries) and all(accumulates(c, left) for c in carries)
         grouped = grouped and not any(isinstance(s, Store) for s in everything(left))
         order = Order.GROUPED if grouped else Order.GIVEN
-        turned = replace(loop, body=tuple(left), carries=tuple(carries), order=order, swaps=())
+        turned = replace(loop, body=tuple(left), carries=tuple(carries), order=order)
         return [*before, turned, *after]
-
-    def _source(self, written: Buffer, swaps: dict[int, tuple[Buffer, Buffer]]) -> Buffer:
-        """The buffer that holds the data written to another one in the previous iteration; that one is not read
-        afterwards.
-        """
-        if written.number not in swaps or written.role is Role.OUTPUT or self.uses.count(written.number) != 1:
-            return written
-        a, b = swaps[written.number]
-        return a if written == b else b
 
     def _new(self, like: Reg) -> Reg:
         self.free += 1

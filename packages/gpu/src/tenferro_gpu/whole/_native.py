@@ -10,10 +10,12 @@ import numpy as np
 
 from tenferro_gpu.rendering import BLOCK, MAX_PARTS, SLOT, NestKernel, Sharing
 from tenferro_gpu.whole._contract import Functions, KernelTarget
+from tenferro_gpu.whole._graphs import MAX_LAUNCHES, MIN_LAUNCHES, Graphs, launches, wanted
 from tenferro_gpu.whole._plan import planned
 from tenferro_gpu.whole._source import source_of
 from tenferro_gpu.whole._steps import HostLoop, HostStep, HostSwitch, HostWhile, KernelLaunch, LaunchSequence
 from tenferro_tensor import Spec
+from tenferro_tensor.device_runtimes import DeferredChecks, deferred_checks
 from tenferro_tensor.loop_ir import (
     ArenaPlan,
     Buffer,
@@ -104,6 +106,7 @@ class KernelSequence:
         self._kernels: dict[Any, Callable[..., Any]] = {}
         self._known: dict[tuple[int, ...], tuple[dict[str, int], _Layout, _Launches]] = {}
         self._lock = new_lock()
+        self._graphs = Graphs(target, self._memory, self._enqueue) if wanted() else None
 
     def __call__(self, sizes: tuple[int, ...], *raws: Any) -> Any:
         if self.function.requires and not self.function.accepts(self._named(sizes)):
@@ -146,15 +149,32 @@ class KernelSequence:
 
     def into(self, device: int, values: tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run it on a device, which must be current, with the given arrays."""
-        f, target = self.function, self.target
+        if self._graphs is not None:
+            count = launches(self.sequence.steps, self._sized(values)[0])
+            if count is not None and MIN_LAUNCHES <= count <= MAX_LAUNCHES:
+                if self._graphs.replayed(device, values, inputs, outputs):
+                    return
+        self._enqueue(device, values, inputs, outputs, self._memory(values))
+
+    def _sized(self, values: tuple[int, ...]) -> tuple[dict[str, int], _Layout, _Launches]:
         known = self._known.get(values)
         if known is None:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
             sizes = self._named(values)
             known = self._known[values] = sizes, self._layout(sizes), {}
-        sizes, layout, launches = known
-        arena = target.empty((layout.total,), np.dtype(np.uint8)) if layout.total else None
+        return known
+
+    def _memory(self, values: tuple[int, ...]) -> Any:
+        """The memory of a run, beside its operands and results."""
+        total = self._sized(values)[1].total
+        return self.target.empty((total,), np.dtype(np.uint8)) if total else None
+
+    def _enqueue(
+        self, device: int, values: tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any], arena: Any
+    ) -> None:
+        f, target = self.function, self.target
+        sizes, layout, known = self._sized(values)
         given = [*zip(f.inputs, inputs), *zip([b for b, _ in f.constants], self._constants_on(device))]
         arrays = {b.number: x for b, x in (*given, *zip(f.outputs, outputs))}
         for b in f.temporaries:
@@ -162,8 +182,9 @@ class KernelSequence:
             memory = target.empty((0,), b.dtype) if arena is None else arena[at : at + size].view(b.dtype)
             arrays[b.number] = memory
         start = 0 if arena is None else target.address(arena)
-        numbers = _Numbers(self, device, arena, start, start + layout.parts)
-        _Launcher(self, self.functions(device), sizes, arrays, numbers, launches).all(self.sequence.steps)
+        with deferred_checks() as checks:
+            numbers = _Numbers(self, device, arena, start, start + layout.parts, checks)
+            _Launcher(self, self.functions(device), sizes, arrays, numbers, known).all(self.sequence.steps)
 
     def kernel(self, call: Call, device: int, sizes: dict[str, int]) -> Callable[..., Any]:
         """The kernel of a call, cached for the sizes."""
@@ -190,11 +211,13 @@ class _Numbers(NamedTuple):
     arena: Any
     start: int
     parts: int
+    checks: DeferredChecks
 
     def read(self, value: Value) -> Any:
-        """Read a number once it is computed."""
+        """Read a number once it is computed; what it was computed from has passed its checks."""
         if isinstance(value, Literal):
             return value.value
+        self.checks.settle()
         at = self.owner.sequence.places[value.number]
         size = value.dtype.itemsize
         return self.owner.target.downloaded(self.arena[at : at + size], self.device).view(value.dtype)[0]
@@ -262,12 +285,14 @@ class _Launcher:
 
     def call(self, step: Call) -> None:
         """Run the kernel of an op and store its results."""
+        self.numbers.checks.note = lambda: _origin(step)
         try:
             found = self.owner.kernel(step, self.numbers.device, self.sizes)(*map(self.view, step.operands))
             for view, x in zip(step.results, found if isinstance(found, tuple | list) else (found,), strict=True):
                 self.view(view)[...] = x
         except Exception as error:
-            error.add_note(f"in {step.op}" + (f", traced at {step.where}" if step.where else ""))
+            if not getattr(error, "__notes__", ()):  # a check of an earlier call has that of its call
+                error.add_note(_origin(step))
             raise
 
     def view(self, view: View) -> Any:
@@ -303,6 +328,10 @@ class _Launcher:
     def count(self, extents: Sequence[DimLike]) -> int:
         """Iterations of nested loops."""
         return prod([evaluate(n, self.sizes) for n in extents])
+
+
+def _origin(call: Call) -> str:
+    return f"in {call.op}" + (f", traced at {call.where}" if call.where else "")
 
 
 def _groups(kernel: NestKernel, rows: int) -> int:

@@ -12,7 +12,7 @@ from tenferro_runtime.extension import Primitive
 from tenferro_runtime.special._bessel import jv_, neighbours, scaled_slope
 from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._operands import degree
-from tenferro_runtime.special._scipy import host_special
+from tenferro_runtime.special._scipy import host_special, in_library
 from tenferro_tensor import Array, functions
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "kn", "y0", "y1", "yn"]
@@ -353,7 +353,12 @@ i1e_ = _fixed("i1e", "`i1` times ``exp(-abs(x))``.", jax="i1e", most=1)
 k0e_ = _fixed("k0e", "`k0` times ``exp(x)``.")
 k1e_ = _fixed("k1e", "`k1` times ``exp(x)``.")
 yn_ = partials(
-    "yn", "n x", "Bessel function of the second kind of integer order.", partial(_compute_integer, "yn"), "n"
+    "yn",
+    "n x",
+    "Bessel function of the second kind of integer order.",
+    partial(_compute_integer, "yn"),
+    "n",
+    library=in_library("yn"),
 )
 kn_ = partials(
     "kn", "n x", "Modified Bessel function of the second kind of integer order.", partial(_compute_integer, "kn"), "n"

@@ -21,6 +21,7 @@ A module of functions declares those that are no composition of others::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ import numpy as np
 
 from tenferro_runtime.batching import on_stacks
 from tenferro_runtime.extension import (
+    REGISTRY,
     ArgumentError,
     General,
     Primitive,
@@ -36,9 +38,18 @@ from tenferro_runtime.extension import (
     Spec,
     UnsupportedError,
     family_id,
+    get_backend,
     primitive,
 )
-from tenferro_runtime.special._scipy import Makers, host_kernels, host_special, orders_of, scipy_kernels
+from tenferro_runtime.special._scipy import (
+    ACCELERATORS,
+    Library,
+    Makers,
+    host_kernels,
+    host_special,
+    orders_of,
+    scipy_kernels,
+)
 
 __all__ = ["DECLARED", "composed", "from_host", "from_scipy", "in_jax", "partials", "several"]
 
@@ -78,7 +89,8 @@ def from_scipy(
         slopes: derivatives by the operands.
     """
     of = _elementwise(name, operands, doc, domain)
-    kernels, rule = scipy_kernels(function or name, pick), Slopes(singular=singular, **slopes)
+    instead = None if expansion is None else partial(_from_expansion, of)
+    kernels, rule = scipy_kernels(function or name, pick, instead), Slopes(singular=singular, **slopes)
     return _declare(of, kernels, rule, expansion, in_jax(name, jax, pick=pick) if jax else lowering)
 
 
@@ -151,6 +163,7 @@ def partials(
     own: bool = False,
     jax: str | None = None,
     most: int | None = None,
+    library: Library | None = None,
     **slopes: Any,
 ) -> Primitive:
     """Declare a real function whose partial derivatives of every order have a kernel.
@@ -165,33 +178,50 @@ def partials(
         constant: the operands, separated by blanks, that are integers by definition.
         own: whether `compute` is used for the function itself too, and not only for its derivatives, although SciPy
             and CuPy may have a function of that name.
+        library: the kernel of accelerators for the function itself, which have none by default.
         slopes: derivatives by some operands that are written with other primitives.
     """
     names = operands.split()
     of = _elementwise(name, operands, doc, "floating", {"orders": (0,) * len(names)})
     rule = {n: slopes.get(n) or _raised(of, "orders", i) for i, n in enumerate(names) if n not in constant.split()}
     value = None if own or constant else name
-    kernels = host_kernels(lambda *xs, orders: compute(orders, *xs), value, f"the derivative of {name}")
+    kernels = host_kernels(lambda *xs, orders: compute(orders, *xs), value, f"the derivative of {name}", library)
     return _declare(of, kernels, Slopes(singular=True, **rule), None, in_jax(name, jax, most) if jax else None)
 
 
-def several(name: str, operands: str, doc: str, results: int, jvp: Function) -> Primitive:
+def several(
+    name: str, operands: str, doc: str, results: int, jvp: Function, on_accelerators: bool = False
+) -> Primitive:
     """Declare a function of `scipy.special` that returns several arrays; its operands have one shape and type.
 
     Args:
         name, operands, doc: as in `from_scipy`.
         results: how many it returns.
         jvp: as in `General`.
+        on_accelerators: whether their libraries have the function.
     """
 
     def make(ins: Any, outs: Any) -> Function:
         function, dtype = getattr(host_special(), name), outs[0].dtype
         return lambda *xs: tuple([np.asarray(value, dtype) for value in function(*xs)])
 
+    def elsewhere(backend: str, ins: Any, outs: Any) -> Function:
+        function, dtype = getattr(get_backend(backend).library("scipy.special"), name), outs[0].dtype
+        return lambda *xs: tuple([value.astype(dtype, copy=False) for value in function(*xs)])
+
     infer = _inference(name, operands, doc, {}, lambda specs, metadata: (specs[0],) * results)
     of = primitive(family=_family(name), extension="special", widens=True)(infer)
     DECLARED.append(lambda registry: registry.batching(of, on_stacks(of)))
-    return _declare(of, {"cpu": make}, General(jvp=jvp))
+    makers: Makers = {"cpu": make}
+    if on_accelerators:
+        makers |= {backend: partial(elsewhere, backend) for backend in ACCELERATORS}
+    return _declare(of, makers, General(jvp=jvp))
+
+
+def _from_expansion(of: Primitive, ins: Any, outs: Any) -> Function:
+    expansion = REGISTRY.find("expansion", of)
+    assert expansion is not None
+    return expansion(ins, outs)  # type: ignore[no-any-return]
 
 
 def in_jax(name: str, function: str, most: int | None = None, pick: int | None = None) -> Function:

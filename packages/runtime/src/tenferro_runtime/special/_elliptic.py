@@ -7,6 +7,7 @@ quotient by `m` or ``1 - m``; they are accurate at ``m == 0`` and for `m` near 1
 from __future__ import annotations
 
 from functools import partial
+from math import pi
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -207,7 +208,13 @@ ellipkm1_ = partials(
     "Complete elliptic integral of the first kind of the parameter ``1 - p``.",
     partial(_complete, "ellipkm1"),
 )
-ellipe_ = partials("ellipe", "m", "Complete elliptic integral of the second kind.", partial(_complete, "ellipe"))
+ellipe_ = partials(
+    "ellipe",
+    "m",
+    "Complete elliptic integral of the second kind.",
+    partial(_complete, "ellipe"),
+    library=lambda special, orders: None if any(orders) else lambda m: special.ellipeinc(0.5 * pi, m),
+)
 ellipkinc_ = partials(
     "ellipkinc",
     "phi m",
@@ -228,4 +235,5 @@ ellipj_ = several(
     "Jacobi's elliptic functions sn, cn, dn and the amplitude; both operands have one shape and type.",
     4,
     _ellipj_jvp,
+    on_accelerators=True,
 )

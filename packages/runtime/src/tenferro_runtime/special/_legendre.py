@@ -10,7 +10,7 @@ import numpy as np
 from tenferro_runtime.special._declared import partials
 from tenferro_runtime.special._operands import degree
 from tenferro_runtime.special._recurrences import combined
-from tenferro_runtime.special._scipy import host_special
+from tenferro_runtime.special._scipy import host_special, in_library
 from tenferro_tensor import Array, catalog
 
 __all__ = ["lpmv", "sph_harm_y", "sph_legendre_p"]
@@ -147,4 +147,11 @@ def _gegenbauer(special: Any, n: Any, alpha: Any, order: int, x: Any) -> Any:
 spherical_ = partials(
     "sph_legendre_p", "n m theta", "Normalized associated Legendre function of a cosine.", _spherical, "n m"
 )
-lpmv_ = partials("lpmv", "m v x", "Associated Legendre function of integer degree and order.", _lpmv, "m v")
+lpmv_ = partials(
+    "lpmv",
+    "m v x",
+    "Associated Legendre function of integer degree and order.",
+    _lpmv,
+    "m v",
+    library=in_library("lpmv"),
+)

@@ -11,10 +11,13 @@ import numpy as np
 from tenferro_runtime.extension import BackendUnavailableError, UnsupportedError, get_backend
 from tenferro_tensor import HostKernel, falling_back
 
-__all__ = ["host_kernels", "host_special", "orders_of", "scipy_kernels"]
+__all__ = ["Library", "host_kernels", "host_special", "in_library", "orders_of", "scipy_kernels"]
 
 ACCELERATORS = ("cuda", "rocm")
 """Backends whose library may have a function of `scipy.special`."""
+
+Library = Callable[..., Callable[..., Any] | None]
+"""The function of an accelerator's library: takes its `scipy.special` and the metadata, returns None if it has none."""
 
 Makers = dict[str, Callable[..., Any]]
 """The maker of the kernel for each backend."""
@@ -39,12 +42,25 @@ def orders_of(metadata: Mapping[str, Any]) -> tuple[int, ...]:
     return metadata["orders"] if "orders" in metadata else tuple(metadata.values())
 
 
-def scipy_kernels(name: str, pick: int | None = None) -> Makers:
-    """The kernels of a function of `scipy.special`, and which of its results is taken if it returns several."""
-    return {backend: partial(_make_scipy, backend, name, pick) for backend in ("cpu", *ACCELERATORS)}
+def in_library(name: str) -> Library:
+    """The function of that name, where all orders of derivatives are 0."""
+    return lambda special, **metadata: None if any(orders_of(metadata)) else getattr(special, name)
 
 
-def host_kernels(compute: Callable[..., Any], value: str | None = None, lack: str = "") -> Makers:
+def scipy_kernels(name: str, pick: int | None = None, instead: Callable[..., Any] | None = None) -> Makers:
+    """The kernels of a function of `scipy.special`.
+
+    Args:
+        name: the function.
+        pick: which of its results is taken if it returns several.
+        instead: makes the kernel for an accelerator whose library lacks the function.
+    """
+    return {backend: partial(_make_scipy, backend, name, pick, instead) for backend in ("cpu", *ACCELERATORS)}
+
+
+def host_kernels(
+    compute: Callable[..., Any], value: str | None = None, lack: str = "", library: Library | None = None
+) -> Makers:
     """The kernels of a function that NumPy computes.
 
     Args:
@@ -52,41 +68,53 @@ def host_kernels(compute: Callable[..., Any], value: str | None = None, lack: st
             element long; returns an array of that length.
         value: the function of `scipy.special` that it is where all orders of derivatives are 0.
         lack: what accelerators have no kernel for, its derivatives.
+        library: their kernel, if it is not `value` of their library.
     """
 
     def on_host(ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
         if value is not None and not any(orders_of(metadata)):
-            return _make_scipy("cpu", value, None, ins, outs)
+            return _make_scipy("cpu", value, None, None, ins, outs)
         return _in_double_precision(partial(compute, **metadata), outs[0])
 
     def elsewhere(backend: str, ins: Any, outs: Any, **metadata: Any) -> Callable[..., Any]:
-        if any(orders_of(metadata)):
-            return _lent(f"{lack} has no kernel", backend, on_host, ins, outs, metadata)
-        return _make_scipy(backend, str(value), None, ins, outs)
+        if library is not None:
+            function = library(get_backend(backend).library("scipy.special"), **metadata)
+            if function is not None:
+                return _of_dtype(function, outs[0].dtype)
+        elif value is not None and not any(orders_of(metadata)):
+            return _make_scipy(backend, value, None, None, ins, outs)
+        return _lent(f"{lack} has no kernel", backend, on_host, ins, outs, metadata)
 
-    return {"cpu": on_host, **{backend: partial(elsewhere, backend) for backend in ACCELERATORS if value is not None}}
+    served = ACCELERATORS if value is not None or library is not None else ()
+    return {"cpu": on_host, **{backend: partial(elsewhere, backend) for backend in served}}
 
 
-def _make_scipy(backend: str, name: str, pick: int | None, ins: Any, outs: Any) -> Callable[..., Any]:
+def _make_scipy(
+    backend: str, name: str, pick: int | None, instead: Callable[..., Any] | None, ins: Any, outs: Any
+) -> Callable[..., Any]:
     special = host_special() if backend == "cpu" else get_backend(backend).library("scipy.special")
     function = getattr(special, name, None)
     if function is None:
         if backend == "cpu":
             raise UnsupportedError(f"{special.__name__} of this version has no {name}; install a newer one")
+        if instead is not None:
+            return instead(ins, outs)  # type: ignore[no-any-return]
         lack = f"{special.__name__} has no {name}, which therefore has no kernel"
-        return _lent(lack, backend, partial(_make_scipy, "cpu", name, pick), ins, outs, {})
-    dtype = outs[0].dtype
+        return _lent(lack, backend, partial(_make_scipy, "cpu", name, pick, None), ins, outs, {})
+    picked = function if pick is None else lambda *operands: function(*operands)[pick]
+    if pick is not None or any(s.dtype not in ("float64", "complex128") for s in ins):
+        return _of_dtype(picked, outs[0].dtype)
+    return picked
+
+
+def _of_dtype(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+    """The function with results of a dtype: some functions have double precision only."""
 
     def run(*operands: Any) -> Any:
         out = function(*operands)
-        if pick is not None:
-            out = out[pick]
-        # Some functions have double precision only.
         return out if out.dtype == dtype else out.astype(dtype)
 
-    if pick is not None or any(s.dtype not in ("float64", "complex128") for s in ins):
-        return run
-    return function  # type: ignore[no-any-return]
+    return run
 
 
 def _in_double_precision(compute: Callable[..., Any], out: Any) -> Callable[..., Any]:

@@ -1,5 +1,6 @@
 """The contract of accelerators (devices, streams, events, copies), and the registry of the one that a process uses."""
 
+from tenferro_tensor.device_runtimes._checks import DeferredChecks, check, current_checks, deferred_checks
 from tenferro_tensor.device_runtimes._context import StreamContext, current_stream
 from tenferro_tensor.device_runtimes._contracts import (
     Capabilities,
@@ -22,6 +23,7 @@ __all__ = [
     "AcceleratorMismatchError",
     "AsynchronousError",
     "Capabilities",
+    "DeferredChecks",
     "DeviceMemoryError",
     "DeviceRuntime",
     "Event",
@@ -30,7 +32,10 @@ __all__ = [
     "RuntimeDevice",
     "Stream",
     "StreamContext",
+    "check",
+    "current_checks",
     "current_stream",
+    "deferred_checks",
     "device_runtime",
     "register_device_runtime",
     "require_destination",
