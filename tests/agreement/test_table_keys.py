@@ -34,21 +34,21 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def test_a_process_that_has_met_equal_values_gives_what_a_fresh_one_gives() -> None:
-    """Values of few numbers, of many kinds, through every door, in seven ways, twice, in both orders."""
+    """Values of few numbers, of many kinds, through every door, in seven ways, in both orders, and after all others."""
     environment = {**os.environ, "TENFERRO_CPU_JIT": "0", "PYTHONPATH": str(Path(key_doors.__file__).parent)}
     made = subprocess.run([sys.executable, key_doors.__file__], env=environment, capture_output=True, check=True)
     fresh, *warm = pickle.loads(made.stdout)
     assert len(fresh) == len(DOORS) * len(WAYS) * len(VALUES)
     wrong = [
-        (name, way, VALUES[number], fresh[name, way, number][i], outcomes[name, way, number][i])
+        (name, way, VALUES[number], outcome, met)
         for outcomes in warm
-        for name, way, number in fresh
-        for i in range(2)
-        if not _alike(fresh[name, way, number][i], outcomes[name, way, number][i])
+        for (name, way, number), [outcome] in fresh.items()
+        for met in outcomes[name, way, number]
+        if not _alike(outcome, met)
     ]
     assert not wrong, (len(wrong), wrong[:5])
     done = [x for outcomes in fresh.values() for x in outcomes if not isinstance(x, str)]
-    assert len(done) > len(fresh)  # most of it is no mistake
+    assert len(done) > len(fresh) // 2  # most of it is no mistake
 
 
 def test_the_doors_tell_kinds_apart() -> None:
