@@ -55,16 +55,19 @@ def exact(name):
 
 def extended_erf(x):
     """A series of terms of one sign, and the complement of the tail beyond 1."""
-    z = np.clip(x, -1, 1)
+    return np.piecewise(x, [np.abs(x) <= 1], [series_of_erf, lambda x: np.copysign(1 - tail(np.abs(x)), x)])
+
+
+def series_of_erf(z):
     term = total = 2 / np.sqrt(LONG(np.pi) + LONG(PI_REST)) * z * np.exp(-z * z)
     for n in range(1, 40):
         term = term * 2 * z * z / (2 * n + 1)
         total = total + term
-    return np.where(np.abs(x) <= 1, total, np.copysign(1 - tail(np.abs(x)), x))
+    return total
 
 
 def extended_erfc(x):
-    return np.where(x < 0.75, 1 - extended_erf(x), tail(np.maximum(x, LONG(0.75))))
+    return np.piecewise(x, [x < 0.75], [lambda x: 1 - extended_erf(x), tail])
 
 
 PI_REST = 1.2246467991473532e-16

@@ -106,7 +106,7 @@ def _folder() -> Path:
     return Path(made)
 
 
-_OPTIONS = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC")
+_OPTIONS = ("-std=c++17", "-O0", "-w", "-ffp-contract=off", "-fPIC")
 
 
 def _compiled(text: str, path: Path, *options: str) -> Path:
