@@ -24,7 +24,7 @@ from tenferro_tensor_core import DIM_MEMO
 def _alike(a: Any, b: Any) -> bool:
     """Equal in kind and in bits, but for those of NaN."""
     if isinstance(a, str) or isinstance(b, str):
-        return a is b or a == b
+        return isinstance(a, str) and isinstance(b, str) and a == b
     if a.dtype != b.dtype or a.shape != b.shape or not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
         return False
     if a.dtype.kind not in "fc":
