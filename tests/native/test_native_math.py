@@ -137,6 +137,12 @@ def drawn(name, dtype):
     return [with_truth(name, x) for x in (*xs, random_bits(rng, dtype))]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forget_what_was_drawn():
+    yield
+    drawn.cache_clear()
+
+
 @pytest.mark.skipif(not EXTENDED, reason="the reference needs an 80-bit long double")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CASES)

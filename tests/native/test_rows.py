@@ -22,8 +22,6 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 ROW = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 DTYPES = ("float64", "complex64", "int8", "bool")
 KINDS = ("sum", "prod", "max", "min")
-
-
 Sizes = dict[str, int]
 
 
