@@ -46,6 +46,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     Loops are compiled before they run, as users have it, unless a test is marked as `stepwise`.
     """
     show_hangs(item.config)
+    set_survivors_aside(item)
     machine_code.forget_programs()
     about_it = item.path.is_relative_to(ROOT / "tests" / "native") or item.get_closest_marker("optimised") is not None
     machine_code.optimise(about_it)
@@ -65,6 +66,20 @@ def show_hangs(config: pytest.Config) -> None:
     if time.monotonic() - _watched_since[0] > 10:
         _watched_since[0] = time.monotonic()
         faulthandler.dump_traceback_later(SECONDS_OF_A_HANG, file=config.stash[fault_handler_stderr_fd_key])
+
+
+_file = [ROOT]
+
+
+def set_survivors_aside(item: pytest.Item) -> None:
+    """Have `gc.collect` in the tests of a file go through what they make, and not through all that is alive.
+
+    Late in a run that takes more than a second: caches, and the modules of many libraries.
+    """
+    if item.path != _file[0]:
+        _file[0] = item.path
+        gc.collect()
+        gc.freeze()
 
 
 MOST_PROCESSES = 1000

@@ -55,23 +55,42 @@ def pulled(f: Callable[..., Any]) -> Callable[..., list[Any]]:
     return pull
 
 
+def operands(name: str, f: Callable[..., Any], dtype: np.dtype[Any]) -> list[np.ndarray[Any, Any]] | None:
+    """Arrays of a dtype, or ``None`` where the function does not take it."""
+    try:
+        xs = [make(dtype) for make in CALLS[name].operands]
+        f(*map(tr.asarray, xs))
+    except (ArgumentError, DTypeError):
+        return None
+    return xs
+
+
+def gradient(f: Callable[..., Any], xs: list[np.ndarray[Any, Any]]) -> Callable[..., list[Any]] | None:
+    """The gradient of a function where it has one."""
+    try:
+        pull = pulled(smooth(f, xs))
+        pull(*map(tr.asarray, xs))
+    except (NotTakenError, GradientError, MissingRuleError):
+        return None
+    return pull
+
+
 def jobs(name: str) -> Iterator[Job]:
-    """The ways to call a function."""
-    f = leaves_of(CALLS[name].f)
-    for dtype in DTYPES:
-        try:
-            xs = [make(dtype) for make in CALLS[name].operands]
-            f(*map(tr.asarray, xs))
-        except (ArgumentError, DTypeError):
-            continue
-        yield Job(f"{name} {dtype}", f, list(map(tr.asarray, xs)))
-        yield Job(f"vmap of {name} {dtype}", tr.vmap(f), [tr.asarray(lanes_of(x)) for x in xs])
-        try:
-            pull = pulled(smooth(f, xs))
-            pull(*map(tr.asarray, xs))
-        except (NotTakenError, GradientError, MissingRuleError):
-            continue
-        yield Job(f"gradient of {name} {dtype}", pull, list(map(tr.asarray, xs)))
+    """The ways to call a function, of which it meets each, with dtypes by turns."""
+    f, turn = leaves_of(CALLS[name].f), [*CALLS].index(name)
+    taken = {dtype: xs for dtype in DTYPES if (xs := operands(name, f, dtype)) is not None}
+    lanes = tr.vmap(f)
+    ways = (
+        [Job(f"{name} {dtype}", f, list(map(tr.asarray, xs))) for dtype, xs in taken.items()],
+        [Job(f"vmap of {name} {dtype}", lanes, [tr.asarray(lanes_of(x)) for x in xs]) for dtype, xs in taken.items()],
+        [
+            Job(f"gradient of {name} {dtype}", pull, list(map(tr.asarray, xs)))
+            for dtype, xs in taken.items()
+            if (pull := gradient(f, xs)) is not None
+        ],
+    )
+    for at, found in enumerate(ways):
+        yield from found if THOROUGH or not found else [found[(turn + at) % len(found)]]
 
 
 def whole(found: list[Job]) -> Callable[..., list[list[Any]]]:

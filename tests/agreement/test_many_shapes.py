@@ -73,9 +73,9 @@ def test_any_and_all_of_no_elements_are_compiled_as_they_are():
 
 @pytest.mark.slow
 def test_thousands_of_calls_cost_no_more_memory_than_hundreds():
-    alive = grow(1600)
+    alive = grow(800)  # of three functions
     assert within_bounds()
-    assert max(alive[3:]) < 1.3 * max(alive[1:3]), alive
+    assert max(alive[3:]) < 1.15 * max(alive[1:3]), alive
 
 
 def test_one_compiled_function_in_many_threads_with_different_shapes():

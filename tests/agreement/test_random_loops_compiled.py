@@ -9,7 +9,7 @@ from tenferro_runtime import fusion
 from thorough import tries
 
 
-@settings(max_examples=tries(10, 25))
+@settings(max_examples=tries(6, 25))
 @given(recipes(tuple(shape for shape in SHAPES if min(shape) > 2)))
 def test_first_and_later_calls_agree_with_single_steps(recipe: Recipe) -> None:
     arrays = recipe.inputs()

@@ -15,7 +15,7 @@ import tenferro_runtime as tr
 from simulated.installed import simulated
 from tenferro_cpu import CpuPool
 from tenferro_linalg import lstsq
-from tiers import agree, compiled_tiers, leaves
+from tiers import COMPILED, agree, leaves
 
 Program = Callable[[Any], Any]
 PROGRAMS: dict[str, Program] = {}
@@ -343,13 +343,6 @@ def test_sharing_is_not_seen(name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_sharing_is_not_seen_beside_a_step_that_is_not_compiled(name):
-    """Such a program runs by single steps for good."""
-    f = PROGRAMS[name]
-    agree(lambda a: (f(a), lstsq(a + 3.0 * tr.eye(4), a[:, :1])[0]), [X], compiled_tiers)
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
 def test_sharing_is_not_seen_on_several_devices(name):
     """One plan runs the program on two pools and, unless it counts in main memory, on an accelerator."""
     f = PROGRAMS[name]
@@ -369,17 +362,29 @@ def test_sharing_is_not_seen_on_several_devices(name):
                 np.testing.assert_allclose(got, w, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_sharing_is_not_seen_in_lanes(name):
-    agree(lambda xs: tr.vmap(PROGRAMS[name])(xs), [LANES], compiled_tiers)
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_sharing_is_not_seen_by_derivatives(name):
+def with_derivatives(f: Program) -> Program:
     def loss(a):
         total = tr.sum(a) * 0.0
-        for x in tr.tree_leaves(PROGRAMS[name](a)):
+        for x in tr.tree_leaves(f(a)):
             total = total + tr.sum(tr.sin(x) * x)
         return total
 
-    agree(lambda a: (ta.value_and_grad(loss)(a), ta.jvp(loss, (a,), (a,))), [X], compiled_tiers)
+    return lambda a: (ta.value_and_grad(loss)(a), ta.jvp(loss, (a,), (a,)))
+
+
+FORMS: dict[str, tuple[Callable[[Program], Program], Any]] = {
+    "in lanes": (tr.vmap, LANES),
+    "by derivatives": (with_derivatives, X),
+    # Such a program runs by single steps for good.
+    "beside a step that is not compiled": (
+        lambda f: lambda a: (f(a), lstsq(a + 3.0 * tr.eye(4), a[:, :1])[0]), X,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", COMPILED)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sharing_is_not_seen_by_what_is_made_of_a_program(name, kind, form):
+    made, operand = FORMS[form]
+    agree(made(PROGRAMS[name]), [operand], COMPILED[kind])

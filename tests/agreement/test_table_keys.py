@@ -24,7 +24,7 @@ from tenferro_tensor_core import DIM_MEMO
 def _alike(a: Any, b: Any) -> bool:
     """Equal in kind and in bits, but for those of NaN."""
     if isinstance(a, str) or isinstance(b, str):
-        return a is b or a == b
+        return isinstance(a, str) and isinstance(b, str) and a == b
     if a.dtype != b.dtype or a.shape != b.shape or not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
         return False
     if a.dtype.kind not in "fc":
@@ -34,21 +34,21 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def test_a_process_that_has_met_equal_values_gives_what_a_fresh_one_gives() -> None:
-    """Values of few numbers, of many kinds, through every door, in seven ways, twice, in both orders."""
+    """Values of few numbers, of many kinds, through every door, in seven ways, in both orders, and after all others."""
     environment = {**os.environ, "TENFERRO_CPU_JIT": "0", "PYTHONPATH": str(Path(key_doors.__file__).parent)}
     made = subprocess.run([sys.executable, key_doors.__file__], env=environment, capture_output=True, check=True)
     fresh, *warm = pickle.loads(made.stdout)
     assert len(fresh) == len(DOORS) * len(WAYS) * len(VALUES)
     wrong = [
-        (name, way, VALUES[number], fresh[name, way, number][i], outcomes[name, way, number][i])
+        (name, way, VALUES[number], outcome, met)
         for outcomes in warm
-        for name, way, number in fresh
-        for i in range(2)
-        if not _alike(fresh[name, way, number][i], outcomes[name, way, number][i])
+        for (name, way, number), [outcome] in fresh.items()
+        for met in outcomes[name, way, number]
+        if not _alike(outcome, met)
     ]
     assert not wrong, (len(wrong), wrong[:5])
     done = [x for outcomes in fresh.values() for x in outcomes if not isinstance(x, str)]
-    assert len(done) > len(fresh)  # most of it is no mistake
+    assert len(done) > len(fresh) // 2  # most of it is no mistake
 
 
 def test_the_doors_tell_kinds_apart() -> None:
@@ -125,7 +125,8 @@ def test_what_functools_memoises_takes_no_value_of_a_user() -> None:
     for file in (Path(__file__).parents[2] / "packages").glob("*/src/**/*.py"):
         if {"tenferro_cpu", "tenferro_gpu"} & {*file.parts}:
             continue  # backends see ops and raw arrays
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = file.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "cache" in text else ():  # parsing takes long
             if isinstance(node, ast.FunctionDef) and node.args.args:
                 decorators = {ast.unparse(d).partition("(")[0].rpartition(".")[2] for d in node.decorator_list}
                 met |= {node.name} if decorators & {"cache", "lru_cache"} else set()

@@ -48,7 +48,7 @@ def test_samplers_find_mean_and_covariance(name: str) -> None:
         options = {"num_integration_steps": 8} if name == "hmc" else {}
         sampler = getattr(blackjax, name)(logdensity, step_size=0.5, inverse_mass_matrix=jnp.ones(2), **options)
         state, step, positions = sampler.init(jnp.zeros(2)), jax.jit(sampler.step), []
-        for key in jax.random.split(jax.random.key(0), 1200):
+        for key in jax.random.split(jax.random.key(0), 400):
             state, info = step(key, state)
             positions.append(np.asarray(state.position))
     assert float(info.acceptance_rate) > 0.3

@@ -7,6 +7,7 @@ import pytest
 from guard_pages import require_inside
 from native_kernels import FUNCTIONS
 from tenferro_cpu.native import available
+from thorough import tries
 
 native = pytest.mark.skipif(not available(), reason="native kernels are off")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="guard pages are made by Linux calls")
@@ -55,6 +56,7 @@ import itertools
 import numpy as np
 from tenferro_cpu.native.products import _products
 from tenferro_tensor import Spec, catalog
+from thorough import tries
 
 rng = np.random.default_rng(0)
 
@@ -85,6 +87,6 @@ def test_products_stay_inside_of_their_arrays() -> None:
 
 
 @native
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(tries(2, 10)))
 def test_any_objects_are_computed_or_refused_as_without_entries(seed: int) -> None:
     require_inside(f"import entry_fuzz; entry_fuzz.run({seed})")

@@ -94,7 +94,7 @@ def test_work_with_faults_is_right_or_fails_for_their_reason():
 
 @pytest.mark.slow
 def test_much_work_with_faults_is_right_or_fails_for_their_reason():
-    for seed in range(tries(125, 500)):
+    for seed in range(tries(60, 500)):
         issue_and_check(seed, random_faults(seed))
 
 
@@ -145,5 +145,5 @@ def test_eager_work_orders_itself(threads):
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 4])
 def test_much_eager_work_orders_itself(threads):
-    for seed in range(tries(60, 200) // threads):
+    for seed in range(tries(30, 200) // threads):
         eager_and_check(seed, threads)

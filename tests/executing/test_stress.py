@@ -104,7 +104,7 @@ def test_random_plans_give_the_bits_of_the_sequential_run_in_order_and_free_all(
 @pytest.mark.slow
 @pytest.mark.parametrize("peers", [True, False])
 def test_many_random_plans(peers):
-    storm(range(1000, 1000 + tries(200, 2000)), peers)
+    storm(range(1000, 1000 + tries(100, 2000)), peers)
 
 
 def storm(seeds, peers):
@@ -161,7 +161,7 @@ def test_random_faults_are_told_with_their_cause_and_leave_nothing_behind():
 
 @pytest.mark.slow
 def test_many_random_faults():
-    for seed in range(1000, 1000 + tries(100, 1000)):
+    for seed in range(1000, 1000 + tries(50, 1000)):
         break_one(seed)
 
 

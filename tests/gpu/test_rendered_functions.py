@@ -10,7 +10,7 @@ from hand_written import mapped, of_literals, of_op
 from host_kernels import COMPILER, HostFunction, library_of
 from native_kernels import DTYPES, meaning, values
 from rendered_functions import NAMES, kernels_of, kind_in, specs_of
-from tenferro_gpu.compiling import RuntimeCompiler, runtime_library
+from tenferro_gpu.compiling import RuntimeCompiler, RuntimeLibrary, runtime_library
 from tenferro_gpu.rendering import RESERVED, CudaRenderer
 from tenferro_gpu.rendering._functions import KINDS
 from tenferro_tensor import Primitive, catalog
@@ -18,6 +18,7 @@ from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, numbers
 from tenferro_tensor.loop_ir import Literal
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow
+from thorough import THOROUGH
 
 DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
 INEXACT = "fc"
@@ -215,6 +216,18 @@ def nvrtc(architecture):
         pytest.skip(str(reason))
 
 
+@pytest.fixture
+def quickly(monkeypatch):
+    """Have NVRTC optimise less, which takes a quarter of the time: what it takes and refuses is the same."""
+    usual = RuntimeLibrary.options
+
+    def options(self, architecture):
+        quick = self.version >= (13, 0) and not THOROUGH
+        return (*usual(self, architecture), *(["--Ofast-compile=max"] if quick else []))
+
+    monkeypatch.setattr(RuntimeLibrary, "options", options)
+
+
 def _taken(dtype, architecture):
     (spec, *_) = specs_of(dtype).values()
     code = nvrtc(architecture).compile(spec).code
@@ -223,6 +236,7 @@ def _taken(dtype, architecture):
 
 
 # Compiling takes long: each dtype for one of two architectures, those of most code in the slow test.
+@pytest.mark.usefixtures("quickly")
 @pytest.mark.parametrize(
     ("dtype", "architecture"),
     [("int8", "80"), ("int64", "90"), ("float32", "80"), ("complex64", "90")],
@@ -232,6 +246,7 @@ def test_nvrtc_compiles_every_function(dtype, architecture):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quickly")
 @pytest.mark.parametrize(
     ("dtype", "architecture"),
     [("bool", "90"), ("uint16", "90"), ("uint64", "80"), ("float64", "90"), ("float64", "80"), ("complex128", "80")],

@@ -453,7 +453,7 @@ def _lawful(loop: For, buffers: list[Buffer]) -> For:
     return loop
 
 
-@settings(max_examples=tries(50, 150), deadline=None)
+@settings(max_examples=tries(20, 150), deadline=None)
 @given(functions())
 def test_passes_keep_every_bit_of_random_nests(f: LoopFunction) -> None:
     verify(f, bounded=False)

@@ -42,14 +42,14 @@ def check(program: Program, arrays: list[np.ndarray[Any, Any]], sizes: tuple[int
     same(interpret(function, arrays, sizes, plan_arena(function)), want, dtype)
 
 
-@settings(max_examples=tries(50, 150))
+@settings(max_examples=tries(20, 150))
 @given(recipes())
 def test_lowered_programs_mean_what_they_mean_step_by_step(most_numbers: None, recipe: Recipe) -> None:
     arrays = recipe.inputs()
     check(tr.trace(recipe.run, *map(tr.asarray, arrays)), arrays, (), recipe.dtype)
 
 
-@settings(max_examples=tries(20, 60))
+@settings(max_examples=tries(8, 60))
 @given(recipes(tuple(shape for shape in SHAPES if min(shape) > 2)))
 def test_with_open_sizes(recipe: Recipe) -> None:
     arrays = recipe.inputs()

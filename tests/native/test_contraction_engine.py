@@ -268,10 +268,11 @@ assert streamed > 10
 @pytest.mark.slow
 def test_thousands_of_contractions_leak_nothing():
     """Plans, tables and arenas go with their kernels."""
+    cases = [random_case(seed) for seed in range(500)]
 
     def once() -> None:
-        for seed in range(500):
-            require(random_case(seed))
+        for case in cases:
+            require(case)
 
     once()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

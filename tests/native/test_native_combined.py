@@ -99,8 +99,8 @@ def test_partial_results_are_given_back(runs):
     COMPILING.drain()
     gc.collect()
     before, blocks = sys.getrefcount(F8), sys.getallocatedblocks()
-    for _ in range(3000):
+    for _ in range(1000):
         run(x)
     gc.collect()
     assert abs(sys.getrefcount(F8) - before) < 10
-    assert sys.getallocatedblocks() - blocks < 300
+    assert sys.getallocatedblocks() - blocks < 100

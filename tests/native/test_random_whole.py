@@ -8,6 +8,7 @@ import tenferro_runtime as tr
 from random_loops import Recipe, recipes
 from tenferro_cpu.native import available
 from tenferro_runtime.lowering import _reductions, _values, lower
+from thorough import tries
 from whole_functions import Native
 
 pytestmark = pytest.mark.skipif(not available(), reason="no machine code here")
@@ -22,7 +23,7 @@ def most_numbers(request):
         yield
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(16, 100))
 @given(recipes())
 def test_native_functions_mean_what_programs_mean(recipe: Recipe):
     arrays = recipe.inputs()

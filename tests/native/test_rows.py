@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,26 +22,31 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 ROW = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 DTYPES = ("float64", "complex64", "int8", "bool")
 KINDS = ("sum", "prod", "max", "min")
+Sizes = dict[str, int]
 
 
-def run(function: LoopFunction, sizes: dict[str, int], arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The output by machine code, in memory that was all ones, and by the interpreter."""
-    host = engine().host
-    address = engine().function(render_row(function, "row", host), "row")
+def compiled(function: LoopFunction) -> Callable[[Sizes], tuple[np.ndarray, np.ndarray]]:
+    """From sizes to the output by machine code, in memory that was all ones, and by the interpreter."""
+    row = ROW(engine().function(render_row(function, "row", engine().host), "row"))
     (buffer,) = function.outputs
-    out = np.ones([evaluate(d, sizes) for d in buffer.shape], buffer.dtype)
     buffers = [*function.inputs, buffer]
-    pointers = (ctypes.c_void_p * len(buffers))(*[x.ctypes.data for x in (*arrays, out)])
-    array = ctypes.c_int64 * len(buffers)
-    steps, far = (
-        array(*[sizes.get(f"{letter}{k}", 0) * b.dtype.itemsize for k, b in enumerate(buffers)]) for letter in "sd"
-    )
-    ROW(address)(pointers, sizes["n"], steps, sizes.get("m", 1), far)
-    (meant,) = interpret(function, arrays, [sizes[name] for name in function.sizes])
-    return out, meant
+
+    def run(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+        arrays = inputs(function, sizes)
+        out = np.ones([evaluate(d, sizes) for d in buffer.shape], buffer.dtype)
+        pointers = (ctypes.c_void_p * len(buffers))(*[x.ctypes.data for x in (*arrays, out)])
+        array = ctypes.c_int64 * len(buffers)
+        steps, far = (
+            array(*[sizes.get(f"{letter}{k}", 0) * b.dtype.itemsize for k, b in enumerate(buffers)]) for letter in "sd"
+        )
+        row(pointers, sizes["n"], steps, sizes.get("m", 1), far)
+        (meant,) = interpret(function, arrays, [sizes[name] for name in function.sizes])
+        return out, meant
+
+    return run
 
 
-def inputs(function: LoopFunction, sizes: dict[str, int]) -> list[np.ndarray]:
+def inputs(function: LoopFunction, sizes: Sizes) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
     return [values(rng, b.dtype, [evaluate(d, sizes) for d in b.shape]) for b in function.inputs]
 
@@ -64,9 +70,9 @@ def test_element_wise_rows(dtype, accesses):
     function = mapped_row(op, (d, d), accesses)
     if accesses[2] is Access.UNIT:  # the caller promises that a stride of a result is not 0
         verify(function)
+    run = compiled(function)
     for n in (0, 1, 70):
-        sizes = {"n": n, "s0": 2, "s1": 3, "s2": 2}
-        found, meant = run(function, sizes, inputs(function, sizes))
+        found, meant = run({"n": n, "s0": 2, "s1": 3, "s2": 2})
         same(
             found,
             meant,
@@ -83,15 +89,16 @@ def test_reduced_rows(kind, dtype):
     for access in Access:
         function = reduced_row(kind, d, access)
         verify(function)
+        run = compiled(function)
         for n in (0, 1, 7, 300):
-            sizes = {"n": n, "s0": 3}
-            same(*run(function, sizes, inputs(function, sizes)), slice(None))
+            same(*run({"n": n, "s0": 3}), slice(None))
     for length in (3, 8, 12):
         for access in (Access.UNIT, Access.FIXED):
             function = short_rows(kind, d, length, access)
             verify(function)
+            run = compiled(function)
             for n in (0, 5, 67):
-                same(*run(function, {"n": n}, inputs(function, {"n": n})), slice(None))
+                same(*run({"n": n}), slice(None))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -104,7 +111,8 @@ def test_combined_rows(kind, dtype):
         function = combined_rows(kind, d, read, write)
         if write is Access.UNIT:
             verify(function)
+        run = compiled(function)
         for n, m in ((0, 5), (1, 130), (19, 1), (19, 15), (19, 17), (19, 64), (19, 75)):
             sizes = {"n": n, "m": m, "s0": 2, "s1": 2, "d0": 50}
             step = 2 if write is Access.STRIDED else 1
-            same(*run(function, sizes, inputs(function, sizes)), slice(0, n * step, step))
+            same(*run(sizes), slice(0, n * step, step))

@@ -9,6 +9,7 @@ from native_kernels import FUNCTIONS
 from random_nests import EDGE, RandomLoops
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import verify
+from thorough import tries
 from whole_functions import Native
 
 pytestmark = FUNCTIONS
@@ -28,13 +29,13 @@ def require_agreement(seed, level, **machine):
 
 
 @pytest.mark.parametrize("level", [0, 1])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(10, 60), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_random_functions_do_what_the_interpreter_does(level, seed):
     require_agreement(seed, level)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(10, 60), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_random_functions_with_stores_past_the_caches(seed):
     require_agreement(seed, 1, cache_bytes=1)

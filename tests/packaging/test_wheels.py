@@ -71,12 +71,15 @@ def uv(*arguments: str | Path, **extra: str) -> str:
 
 
 class Environment:
-    """An empty environment that knows the built wheels and the package index."""
+    """An empty environment that knows the built wheels and the package index.
 
-    def __init__(self, path: Path, wheels: Path) -> None:
-        self.path, self.wheels = path, wheels
-        self.python = path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        uv("venv", "--quiet", "--no-project", path)
+    All of a process lie in one place after each other, so that what they have in common has its bytecode already.
+    """
+
+    def __init__(self, folder: Path, wheels: Path) -> None:
+        self.path, self.bytecode, self.wheels = folder / "environment", folder / "bytecode", wheels
+        self.python = self.path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        uv("venv", "--quiet", "--no-project", "--clear", self.path)
 
     def install(self, *requirements: str) -> None:
         uv("pip", "install", "--quiet", "--python", self.python, "--find-links", self.wheels, *requirements)
@@ -87,7 +90,17 @@ class Environment:
         return {line.partition("==")[0] for line in listing.split()}
 
     def run(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(self.python), "-I", "-W", "error", "-c", code, *arguments]
+        command = [
+            str(self.python),
+            "-I",
+            "-W",
+            "error",
+            "-X",
+            f"pycache_prefix={self.bytecode}",
+            "-c",
+            code,
+            *arguments,
+        ]
         return subprocess.run(command, cwd=self.path, capture_output=True, text=True)
 
     def check(self, code: str, *arguments: str) -> None:
@@ -119,8 +132,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, wheels: Path) -> Callable[[], Environment]:
-    return lambda: Environment(tmp_path / "environment", wheels)
+def environment(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Callable[[], Environment]:
+    return lambda: Environment(tmp_path_factory.getbasetemp(), wheels)
 
 
 def siblings(distribution: str) -> set[str]:

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import machine_code
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_tensor import Spec
@@ -17,10 +19,13 @@ F8 = np.dtype("float64")
 
 MEASURE = """
 import tracemalloc
+import machine_code
 import numpy as np
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_runtime.fusion import wait
+
+machine_code.unoptimised()
 
 rng = np.random.default_rng(0)
 image = tr.asarray(rng.normal(size=(400, 500)))
@@ -102,7 +107,10 @@ for name, (f, x) in family.items():
 
 
 def test_the_predicted_peak_of_loops_is_near_the_measured_one() -> None:
-    environment = {"TENFERRO_CPU_POOL": "0", "OPENBLAS_NUM_THREADS": "1", "PATH": ""}
+    environment = {
+        "TENFERRO_CPU_POOL": "0", "OPENBLAS_NUM_THREADS": "1", "PATH": "",
+        "PYTHONPATH": str(Path(machine_code.__file__).parent),
+    }  # fmt: skip
     command = [sys.executable, "-W", "ignore", "-c", MEASURE]
     found = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr

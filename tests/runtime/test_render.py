@@ -1,6 +1,5 @@
 """The renderer: what the generated functions do, hold and let go; that both renderings agree is shown elsewhere."""
 
-import gc
 import weakref
 
 import numpy as np
@@ -128,7 +127,6 @@ def test_intermediate_values_are_freed_as_the_program_runs() -> None:
     alive, most = [], []
 
     def kernel(x):
-        gc.collect()
         y = x + 1
         alive.append(weakref.ref(y))
         most.append(sum(r() is not None for r in alive))

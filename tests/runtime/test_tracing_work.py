@@ -3,7 +3,7 @@
 The work is the number of Python calls, which is the same on every machine.
 """
 
-import sys
+from cProfile import Profile
 
 import numpy as np
 import pytest
@@ -210,23 +210,14 @@ def work(symbolic, f, shapes):
         examples.update({f"n{i}_{j}": n for j, n in enumerate(shape)})
     names = iter(examples)
     specs = [Spec(tuple([tr.dim(next(names)) if symbolic else n for n in shape]), F8) for shape in shapes]
-    g, calls = grad(f, argnums=tuple(range(len(shapes)))), 0
-
-    def count(frame, event, _):
-        nonlocal calls
-        calls += event == "call"
-
+    g = grad(f, argnums=tuple(range(len(shapes))))
     tr.Runtime().clear()
     DIM_MEMO.clear()
     Vjp.traces.clear()  # rules that were traced often are traced later
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        with tr.Runtime(unroll=True):  # arrays of equal sizes are a loop over them, others are not
-            program = tr.trace(g, *specs, examples=examples if symbolic else None)
-    finally:
-        sys.setprofile(before)
-    return calls, program
+    with tr.Runtime(unroll=True), Profile(subcalls=False, builtins=False) as counted:
+        # Arrays of equal sizes are a loop over them, others are not.
+        program = tr.trace(g, *specs, examples=examples if symbolic else None)
+    return sum(entry.callcount for entry in counted.getstats()), program
 
 
 @pytest.mark.parametrize("family", FAMILIES)

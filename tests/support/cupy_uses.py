@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from workspace import ROOT
@@ -41,8 +42,13 @@ class Use(NamedTuple):
     call: tuple[int, tuple[str, ...]] | None
 
 
-def uses() -> Iterator[Use]:
+@cache
+def uses() -> tuple[Use, ...]:
     """All uses in the packages."""
+    return tuple(_uses())
+
+
+def _uses() -> Iterator[Use]:
     for file in FILES:
         calls: dict[int, ast.Call] = {}
         inner: set[int] = set()

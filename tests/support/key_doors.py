@@ -1,11 +1,12 @@
 """Values that Python holds for equal, or for unequal to themselves, through every function that takes a user's number.
 
 Run as a program it prints one pickle: for each door, way and value, the outcome in a process that has met no other
-value, and the outcomes in processes that have met all of them, in this order and in reverse.
+value, and the outcomes in processes that have met all of them: once in this order, and twice in reverse.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import sys
@@ -182,10 +183,10 @@ def outcome(way: str, name: str, value: Any) -> Any:
         return type(error).__name__
 
 
-def met(values: Sequence[Any]) -> dict[tuple[str, str, int], list[Any]]:
-    """Outcomes of all doors and ways, twice each, for values one after the other."""
+def met(values: Sequence[int], rounds: int = 1) -> dict[tuple[str, str, int], list[Any]]:
+    """Outcomes of all doors and ways for values one after the other, and all of it again."""
     found: dict[tuple[str, str, int], list[Any]] = {}
-    for _ in range(2):
+    for _ in range(rounds):
         for number in values:
             for name in DOORS:
                 for way in WAYS:
@@ -193,7 +194,7 @@ def met(values: Sequence[Any]) -> dict[tuple[str, str, int], list[Any]]:
     return found
 
 
-def in_child(values: Sequence[int]) -> dict[tuple[str, str, int], list[Any]]:
+def in_child(values: Sequence[int], rounds: int = 1) -> dict[tuple[str, str, int], list[Any]]:
     """`met` in a fork of this process, which has met no value yet."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -201,7 +202,7 @@ def in_child(values: Sequence[int]) -> dict[tuple[str, str, int], list[Any]]:
         code = 1
         try:
             with os.fdopen(writing, "wb") as pipe:
-                pickle.dump(met(values), pipe)
+                pickle.dump(met(values, rounds), pipe)
             code = 0
         finally:
             os._exit(code)
@@ -215,11 +216,13 @@ def in_child(values: Sequence[int]) -> dict[tuple[str, str, int], list[Any]]:
 def main() -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
+    for library in ("opt_einsum", "scipy.fft", "scipy.linalg"):
+        importlib.import_module(library)  # once, not in each child
     every = range(len(VALUES))
     fresh: dict[Any, Any] = {}
     for number in every:
         fresh |= in_child([number])
-    pickle.dump((fresh, in_child(every), in_child(every[::-1])), sys.stdout.buffer)
+    pickle.dump((fresh, in_child(every), in_child(every[::-1], 2)), sys.stdout.buffer)
 
 
 if __name__ == "__main__":

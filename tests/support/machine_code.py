@@ -90,3 +90,9 @@ class TestedEngine(_jit.Engine):
 def install() -> None:
     """Make `TestedEngine` the engine that this process will create."""
     _jit.Engine = TestedEngine  # type: ignore[misc]
+
+
+def unoptimised() -> None:
+    """Have a process of its own, before it creates an engine, compile as most tests do."""
+    install()
+    optimise(False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from functools import partial
+from typing import Any, Final
 from unittest.mock import patch
 
 import numpy as np
@@ -56,12 +57,23 @@ def tiers(f: Callable[..., Any], args: Sequence[Any]) -> Iterator[tuple[str, Res
 
 
 def compiled_tiers(f: Callable[..., Any], args: Sequence[Any]) -> Iterator[tuple[str, Results]]:
-    """The first call, which runs by steps, and a call once machine code is there, ordinary and deterministic."""
-    for name, deterministic in (("compiled", False), ("deterministic", True)):
-        compiled = tr.compile(f, deterministic=deterministic)
-        yield f"{name}, first call", leaves(compiled(*args))
-        fusion.wait()
-        yield f"{name}, native", leaves(compiled(*args))
+    """Ordinary and deterministic programs."""
+    for tier in COMPILED.values():
+        yield from tier(f, args)
+
+
+def _compiled(f: Callable[..., Any], args: Sequence[Any], name: str) -> Iterator[tuple[str, Results]]:
+    """The first call, which runs by steps, and a call once machine code is there."""
+    compiled = tr.compile(f, deterministic=name == "deterministic")
+    yield f"{name}, first call", leaves(compiled(*args))
+    fusion.wait()
+    yield f"{name}, native", leaves(compiled(*args))
+
+
+COMPILED: Final[dict[str, Callable[..., Iterator[tuple[str, Results]]]]] = {
+    name: partial(_compiled, name=name) for name in ("ordinary", "deterministic")
+}
+"""The two kinds of programs."""
 
 
 def agree(f: Callable[..., Any], args: Sequence[Any], ways: Any = tiers, tolerance: float = 1e-9) -> None:

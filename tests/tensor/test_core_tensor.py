@@ -13,6 +13,7 @@ from tenferro_tensor import HOST, Spec, Tensor, catalog, clear_plans, plan_stats
 from tenferro_tensor.entries import evaluate
 from tenferro_tensor.functions.reading import getitem
 from tenferro_tensor_core import ArgumentError, DTypeError, GradientError, HostAdapterError, float32, float64, int64
+from thorough import tries
 
 
 def test_making_a_tensor() -> None:
@@ -210,7 +211,7 @@ def test_clearing_while_others_compute() -> None:
     workers = [threading.Thread(target=work) for _ in range(3)]
     for w in workers:
         w.start()
-    for _ in range(100):
+    for _ in range(tries(30, 300)):
         clear_plans()
         plan_stats()
     stop.set()

@@ -129,7 +129,8 @@ def test_every_lock_of_every_package_is_free_in_a_child() -> None:
     found = set()
     for path in sorted(PACKAGES.glob("*/src/**/*.py")):
         name = path.relative_to(PACKAGES).as_posix().split("/src/")[1]
-        found |= {(name, kind) for kind in bare_locks(ast.parse(path.read_text()))}
+        if "threading" in (text := path.read_text()) or "allocate_lock" in text:  # parsing takes long
+            found |= {(name, kind) for kind in bare_locks(ast.parse(text))}
     assert found == set(BARE), "locks come from `new_lock`, or the table above says why one needs no mending"
 
 

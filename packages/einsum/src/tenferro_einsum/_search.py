@@ -98,7 +98,8 @@ class Search:
             path = self._cotengra(*_labelled(_letter, terms, output, sizes))
         else:
             # Sets of characters have another order in every process, and random orders would follow it.
-            search = self._greedy if self.time_limit is not None else _by_name(self._strategy)
+            timed = self.time_limit is not None and len(terms) > 3  # three operands have but three orders
+            search = self._greedy if timed else _by_name(self._strategy)
             with _global_random_state():
                 path = search(*_labelled(int, terms, output, sizes), None)
         return tuple([tuple(step) for step in path])
