@@ -166,7 +166,7 @@ class Stumbling(Paper):
 
 
 def keeps_one_buffer(op: Op, run: Kernel, outs: tuple[Spec, ...]) -> Kernel:
-    buffer = np.empty(outs[0].shape, outs[0].dtype)
+    buffer: Any = np.empty(outs[0].shape, outs[0].dtype)
 
     def call(*raws: Any) -> Any:
         buffer[...] = run(*raws)

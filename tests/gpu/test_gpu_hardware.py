@@ -54,7 +54,7 @@ def test_agreement_with_the_cpu(name):
         assert str(found.device) == "cuda:0"
         if wanted.dtype.name in WIDER:
             assert found.dtype == wanted.dtype and found.shape == wanted.shape
-            require_digits(*map(np.asarray, (download(found), wanted, more)), name)
+            require_digits(np.asarray(download(found)), np.asarray(wanted), np.asarray(more), name)
         else:
             close(found, wanted, name)
 

@@ -166,7 +166,7 @@ def test_the_compiler_of_the_required_version_is_taken_among_several(monkeypatch
             self.version = (int(path.rpartition(".")[2]), 0)
 
     monkeypatch.setattr(_libraries, "RuntimeLibrary", Installed)
-    monkeypatch.setattr(_libraries.ctypes, "CDLL", lambda path: path)
+    monkeypatch.setattr("ctypes.CDLL", lambda path: path)
     monkeypatch.setattr(_libraries, "_candidates", lambda files: iter(("a/libnvrtc.so.13", "b/libnvrtc.so.12")))
     _libraries.runtime_library.cache_clear()
     try:

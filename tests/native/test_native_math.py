@@ -133,7 +133,7 @@ def drawn(name, dtype):
     """Operands with exact results, which take most of the time, for all engines."""
     rng = np.random.default_rng(7)
     largest = float(np.finfo(dtype).max)
-    xs = [np.clip(rng.uniform(*ends, SAMPLES), -largest, largest).astype(dtype) for ends in CASES[name][1:]]
+    xs = [np.clip(rng.uniform(low, high, SAMPLES), -largest, largest).astype(dtype) for low, high in CASES[name][1:]]
     return [with_truth(name, x) for x in (*xs, random_bits(rng, dtype))]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from host_kernels import _OPTIONS, _compiled, _shim
+from host_kernels import OPTIONS, compiled, header
 from tenferro_gpu.rendering._expressions import INDEX_TYPE, Expressions
 from tenferro_gpu.rendering._functions import TYPES, literal, rendered
 from tenferro_gpu.rendering._item_writer import ItemWriter
@@ -69,12 +69,12 @@ class CxxCompiler(Compiler):
         self.kept, self.compiled = ObjectCache(folder), 0
 
     def compile(self, spec: ProgramSpec) -> CompiledSpec:
-        key = hashlib.sha256("\n".join([*_OPTIONS, spec.source]).encode()).hexdigest()
+        key = hashlib.sha256("\n".join([*OPTIONS, spec.source]).encode()).hexdigest()
         found = self.kept.get(key)
         if found is None:
             self.compiled += 1
             path = Path(tempfile.mkdtemp()) / "run.so"
-            _compiled(spec.source, path, "-include", str(_shim()), "-shared", "-x", "c++", "-")
+            compiled(spec.source, path, *OPTIONS, "-include", str(header(*OPTIONS)), "-shared", "-x", "c++", "-")
             found = path.read_bytes()
             shutil.rmtree(path.parent)
             self.kept.put(key, found)

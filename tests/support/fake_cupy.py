@@ -100,9 +100,6 @@ class DeviceArray(np.ndarray):
         FakeCupy.synchronized.append(("bool", self.device.id))
         return super().__bool__()
 
-    def argmin(self, *args: Any, **kwargs: Any) -> Any:
-        return as_device(self.view(np.ndarray).argmin(*args, **kwargs))
-
     def argmax(self, *args: Any, **kwargs: Any) -> Any:
         return as_device(self.view(np.ndarray).argmax(*args, **kwargs))
 

@@ -53,11 +53,11 @@ def _folder() -> Path:
     return Path(made)
 
 
-_OPTIONS = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC")
-_CHECKED = (*_OPTIONS, "-fsanitize=thread")
+OPTIONS = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC")
+_CHECKED = (*OPTIONS, "-fsanitize=thread")
 
 
-def _compiled(text: str, path: Path, *options: str) -> Path:
+def compiled(text: str, path: Path, *options: str) -> Path:
     assert COMPILER is not None
     done = subprocess.run([COMPILER, *options, "-o", str(path)], input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr[:4000]
@@ -65,17 +65,19 @@ def _compiled(text: str, path: Path, *options: str) -> Path:
 
 
 @cache
-def _header() -> Path:
-    """The header as one that is compiled already, which most of the time would go into."""
-    header = _folder() / "kernel.h"
-    shutil.copy(_EMULATOR / "kernel.h", header)
-    _compiled("", header.with_suffix(".h.gch"), *_CHECKED, "-x", "c++-header", str(header))
-    return header
+def header(*options: str) -> Path:
+    """The header for these options, compiled already, which most of the time would go into."""
+    folder = _folder() / "-".join(options)
+    folder.mkdir()
+    path = folder / "kernel.h"
+    shutil.copy(_EMULATOR / "kernel.h", path)
+    compiled("", path.with_suffix(".h.gch"), *options, "-x", "c++-header", str(path))
+    return path
 
 
 @cache
 def _scheduler() -> Path:
-    return _compiled("", _folder() / "scheduler.o", *_OPTIONS, "-c", str(_EMULATOR / "scheduler.cpp"))
+    return compiled("", _folder() / "scheduler.o", *OPTIONS, "-c", str(_EMULATOR / "scheduler.cpp"))
 
 
 @cache
@@ -84,8 +86,8 @@ def library_of(source: str) -> Path:
     own = _SHARED.sub(r'\1* const \2 = (\1*)emulated_shared("\2", \3 * sizeof(\1));', source)
     text = own + "\n".join([_driver(*found) for found in _SIGNATURE.findall(source)])
     path = _folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.so"
-    code = _compiled(text, path.with_suffix(".o"), *_CHECKED, "-include", str(_header()), "-c", "-x", "c++", "-")
-    return _compiled("", path, "-shared", "-Wl,-Bsymbolic", str(code), str(_scheduler()))
+    code = compiled(text, path.with_suffix(".o"), *_CHECKED, "-include", str(header(*_CHECKED)), "-c", "-x", "c++", "-")
+    return compiled("", path, "-shared", "-Wl,-Bsymbolic", str(code), str(_scheduler()))
 
 
 class HostFunction:

@@ -44,7 +44,7 @@ _is_worth_waiting: Final = Whole._is_worth_waiting
 
 def wait_for_loops(wanted: bool) -> None:
     """Choose whether programs that take long step by step are compiled before their first run."""
-    Whole._is_worth_waiting = _is_worth_waiting if wanted or THOROUGH else _never  # type: ignore[method-assign]
+    Whole._is_worth_waiting = _is_worth_waiting if wanted or THOROUGH else _never  # type: ignore[assignment, method-assign]
 
 
 def _never(whole: Whole, sizes: tuple[int, ...]) -> bool:

@@ -14,9 +14,10 @@ from tenferro_runtime.costs._storage import Storage
 from tenferro_runtime.executing._cost import CostModel
 from tenferro_runtime.ir._call import name_of
 from tenferro_runtime.ir._program import Equation, Program
-from tenferro_runtime.reports._table import Report, aligned
+from tenferro_runtime.reports._table import Report
 from tenferro_tensor import HOST, ComputeDevice, catalog
 from tenferro_tensor.dispatch import scoped_device
+from tenferro_tensor.markup import aligned
 
 
 class PlacedStep(NamedTuple):

@@ -22,8 +22,9 @@ from tenferro_runtime.executing._queue import CALLER, Queue
 from tenferro_runtime.executing._step import Clock, Step, by_handle, kept_by_host
 from tenferro_runtime.executing._sync import Reaches, wait_between
 from tenferro_runtime.executing._tasks import Work
-from tenferro_runtime.reports._table import Report, aligned
+from tenferro_runtime.reports._table import Report
 from tenferro_tensor import ComputeDevice, Spec
+from tenferro_tensor.markup import aligned
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
