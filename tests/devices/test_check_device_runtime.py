@@ -86,6 +86,21 @@ def released_at_once(right: Any, self: Any, raw: Any) -> None:
     right(self, raw)
 
 
+@contextmanager
+def reused_at_once() -> Iterator[None]:
+    """The next allocation, on whatever stream, takes the memory of a released value."""
+    spare: list[SimArray] = []
+
+    def reused(right: Any, self: Any, shape: Any, dtype: Any, stream: Any) -> Any:
+        for i, raw in enumerate(spare):
+            if raw.device is self and (raw.shape, raw.dtype) == (tuple(shape), dtype):
+                return SimArray(self, stream, spare.pop(i).buffer)
+        return right(self, shape, dtype, stream)
+
+    with planted(SimStream, release=lambda s, raw: spare.append(raw)), around(SimDevice, "allocate", reused):
+        yield
+
+
 def borrowed(right: Any, self: Any, host: Any, stream: Any, out: Any = None) -> Any:
     """An upload that reads the host array later."""
     raw = right(self, host, stream, out)
@@ -214,6 +229,9 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
         "memory", lambda: planted(Account, stats=lambda s: {"live": 0, "peak": 0}), "count all values"
     ),
     "nothing freed": ("memory", lambda: planted(SimArray, __del__=lambda s: None), "is dropped is still counted"),
+    "a release that does nothing": (
+        "memory", lambda: planted(SimStream, release=lambda s, raw: None), "a released value is still counted"
+    ),
     "no limit": (
         "memory", lambda: around(Account, "take", lambda f, s, n: f(s, min(n, 2**21))), "raise DeviceMemoryError"
     ),
@@ -221,6 +239,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "memory released out of order": (
         "memory in use", lambda: around(SimStream, "release", released_at_once), "released after a wait"
     ),
+    "released memory that goes to other streams": ("memory in use", reused_at_once, "released after a wait"),
     "no known stream": (
         "contexts", lambda: planted(SimRuntime, stream_of=lambda s, raw: None), "let stream_of say"
     ),

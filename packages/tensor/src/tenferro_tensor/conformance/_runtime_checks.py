@@ -177,6 +177,8 @@ def memory(subject: CheckedRuntime) -> Iterator[str]:
         s.release(raw)
         s.release(raw)
         s.synchronize()
+        freed = device.capabilities.reference_counted or device.memory()["live"] <= before["live"]
+        yield from holds(freed, "a released value is still counted; free it in `release`, whoever refers to it")
         del raw
         yield from holds(device.memory()["live"] <= before["live"], "a value that is released twice is still counted")
         raw = device.upload(np.ones(LARGE), s)
@@ -191,8 +193,8 @@ def memory(subject: CheckedRuntime) -> Iterator[str]:
 def memory_in_use(subject: CheckedRuntime) -> Iterator[str]:
     """Check that memory is not given to another value while a stream still reads it."""
     for device in subject.devices:
-        s, t = device.stream(), device.stream()
-        for dropped in (True, False):
+        s, t, u = device.stream(), device.stream(), device.stream()
+        for dropped, stream in ((True, s), (False, s), (False, u)):
             x = device.upload(np.ones(LARGE), s)
             t.wait(s.record())
             keep_busy(t)
@@ -201,11 +203,11 @@ def memory_in_use(subject: CheckedRuntime) -> Iterator[str]:
                 s.wait(t.record())
                 s.release(x)
             del x
-            others = [device.upload(np.full(LARGE, 7.0), s) for _ in range(4)]
+            others = [device.upload(np.full(LARGE, 7.0), stream) for _ in range(4)]
             how = "dropped while a stream is to read it" if dropped else "released after a wait for its reader"
             yield from same(f"the negative of ones that are {how}", read(y, t), np.full(LARGE, -1.0))
             for other in others:
-                yield from same("a value made meanwhile", read(other, s), np.full(LARGE, 7.0))
+                yield from same("a value made meanwhile", read(other, stream), np.full(LARGE, 7.0))
 
 
 def failures(subject: CheckedRuntime) -> Iterator[str]:
