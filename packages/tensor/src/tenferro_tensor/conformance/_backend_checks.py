@@ -15,7 +15,7 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.allocating import allocates
 from tenferro_tensor.checking import LeftOut, Mistake, close, identical, laid_out, shown
 from tenferro_tensor.conformance._backend import CheckedBackend, KernelCall, by_numpy, difference
-from tenferro_tensor.conformance._examples import SHAPES, Elements, Example, numbers
+from tenferro_tensor.conformance._examples import SHAPES, Elements, Example, numbers, special_examples
 from tenferro_tensor.device_runtimes import AsynchronousError
 from tenferro_tensor_core import DTYPES, TenferroError, UnsupportedError, float16
 
@@ -121,6 +121,12 @@ def results(subject: CheckedBackend) -> Iterator[str]:
 def sizes(subject: CheckedBackend) -> Iterator[str]:
     """Check operands without axes, without elements, and with extents of 1."""
     yield from _compared(subject, subject.trials(SHAPES[1:], SMALL))
+
+
+def special_values(subject: CheckedBackend) -> Iterator[str]:
+    """Check NaN, infinities and zeros of both signs."""
+    found = [subject.trial(e) for dtype in (np.dtype("float64"), np.dtype("float32")) for e in special_examples(dtype)]
+    yield from _compared(subject, [trial for trial in found if trial is not None])
 
 
 def layouts(subject: CheckedBackend) -> Iterator[str]:

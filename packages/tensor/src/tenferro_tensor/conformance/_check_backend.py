@@ -24,6 +24,7 @@ def check_backend(backend: str | ComputeDevice | Backend, *, skip: Sequence[str]
     - ``missing kernels``: an operation that the backend cannot know is refused with an `UnsupportedError`
     - ``results``: shapes, dtypes and elements for all dtypes
     - ``sizes``: operands without axes, without elements, and with extents of 1
+    - ``special values``: NaN, infinities and zeros of both signs
     - ``layouts``: read-only, reversed, strided, repeated and column-major operands
     - ``broadcasting``: element-wise kernels repeat operands, and take numbers of Python
     - ``operands unchanged``: kernels do not write to operands
@@ -65,6 +66,7 @@ def check_backend(backend: str | ComputeDevice | Backend, *, skip: Sequence[str]
         "missing kernels": checks.missing_kernels,
         "results": checks.results,
         "sizes": checks.sizes,
+        "special values": checks.special_values,
         "layouts": checks.layouts,
         "broadcasting": checks.broadcasting,
         "operands unchanged": checks.operands_unchanged,
