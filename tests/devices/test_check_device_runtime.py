@@ -15,10 +15,10 @@ from simulated.installed import simulated
 from simulated.memory import Account, Buffer, SimArray
 from simulated.runtime import SimDevice, SimPending, SimRuntime
 from simulated.streams import SimEvent, SimStream
-from tenferro_tensor import Capabilities, Stream
+from tenferro_tensor import Capabilities, Stream, get_backend
 from tenferro_tensor.checking import CheckError
-from tenferro_tensor.conformance import check_device_runtime
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor.conformance import check_backend, check_device_runtime
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 CHECKS = (
     "devices", "transfers", "pending", "destinations", "peers", "streams", "launches", "events", "times", "waiting",
@@ -185,6 +185,12 @@ def of_the_first(self: SimRuntime) -> None:
     self.devices()[0].synchronize()
 
 
+def present(right: Any, self: Any) -> dict[str, int]:
+    """The peak is what is there now."""
+    found = right(self)
+    return {**found, "peak": found["live"]}
+
+
 Fault = Callable[[], Any]
 
 FAULTS: dict[str, tuple[str, Fault, str]] = {
@@ -205,6 +211,9 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "an upload that does not wait": ("pending", lambda: around(SimDevice, "upload", unread), "uploaded before"),
     "memory of its own": ("destinations", lambda: around(SimDevice, "upload", anew), "does not return `out`"),
     "any shape": ("destinations", lambda: around(SimDevice, "upload", unchecked), "raise ShapeError"),
+    "memory of any device": (
+        "destinations", lambda: planted(SimDevice, require_here=lambda s, raw, what: None), "raise PlacementError"
+    ),
     "a copy that does not wait": (
         "peers", lambda: around(SimRuntime, "copy_peer", without_source), "let the target wait for the source"
     ),
@@ -232,6 +241,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a release that does nothing": (
         "memory", lambda: planted(SimStream, release=lambda s, raw: None), "a released value is still counted"
     ),
+    "a peak that falls": ("memory", lambda: around(Account, "stats", present), "it never falls"),
     "no limit": (
         "memory", lambda: around(Account, "take", lambda f, s, n: f(s, min(n, 2**21))), "raise DeviceMemoryError"
     ),
@@ -268,6 +278,15 @@ def test_a_planted_mistake_is_found(fault: str) -> None:
 
 def test_every_check_has_a_mistake_to_find() -> None:
     assert {check for check, _, _ in FAULTS.values()} == set(CHECKS)
+
+
+def test_a_kind_without_devices_is_refused() -> None:
+    with simulated(), planted(SimRuntime, devices=lambda s: ()):
+        with pytest.raises(BackendUnavailableError, match="the device runtime 'sim' has no device to check"):
+            check_device_runtime("sim")
+        for backend in ("sim", "sim:0", get_backend("sim")):
+            with pytest.raises(BackendUnavailableError, match="the sim backend has no device to check"):
+                check_backend(backend)
 
 
 def test_unknown_checks_are_refused() -> None:

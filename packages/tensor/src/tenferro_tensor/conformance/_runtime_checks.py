@@ -132,6 +132,13 @@ def destinations(subject: CheckedRuntime) -> Iterator[str]:
         yield from refuses(f"download of {seen}", partial(first.download, raw, s, host.copy()), error)
         source = first.upload(host, s)
         yield from refuses(f"copy_peer of {seen}", partial(subject.runtime.copy_peer, source, None, s, raw), error)
+    foreign: dict[str, Any] = {"main memory": np.zeros(8)}
+    if first is not last:
+        foreign["another device"] = last.empty(spec_on(last, (8,)), t)
+    for where, out in foreign.items():
+        yield from refuses(f"upload into {where}", partial(first.upload, numbers(0), s, out), PlacementError)
+        copy = partial(subject.runtime.copy_peer, raw, None, s, out)
+        yield from refuses(f"copy_peer into {where}, not that of its stream", copy, PlacementError)
     fixed = np.zeros(8)
     fixed.flags.writeable = False
     wrong: dict[str, Any] = {"a read-only": fixed, "a strided": np.zeros(16)[::2], "no": [0.0] * 8}
@@ -185,6 +192,8 @@ def memory(subject: CheckedRuntime) -> Iterator[str]:
         del raw
         s.synchronize()
         yield from holds(device.memory()["live"] <= before["live"], "a value that is dropped is still counted")
+        after = device.memory()["peak"]
+        yield from holds(after >= during["peak"], f"the peak fell from {during['peak']} to {after}; it never falls")
         much = spec_on(device, (device.capabilities.memory // 4,))
         yield from refuses("a value of twice the memory", partial(device.empty, much, s), DeviceMemoryError)
         s.release(device.empty(spec_on(device, (3, 4)), s))
