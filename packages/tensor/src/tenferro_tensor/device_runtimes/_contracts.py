@@ -1,7 +1,8 @@
 """The contract of accelerators: devices with memory, streams that run work in order, and events between them.
 
-No method blocks unless its documentation says so. A *raw* value is an array of the backend of the same kind. Work
-issued to one stream runs in the order of issue; only events order the work of different streams.
+No method blocks unless its documentation says so, except that an allocation that finds no room may wait until queued
+work has freed memory. A *raw* value is an array of the backend of the same kind. Work issued to one stream runs in the
+order of issue; only events order the work of different streams.
 """
 
 from __future__ import annotations
