@@ -136,6 +136,14 @@ def unchecked(right: Any, self: Any, host: Any, stream: Any, out: Any = None) ->
     return right(self, host, stream, out)
 
 
+def elsewhere(right: Any, self: Any, host: Any, stream: Any, out: Any = None) -> Any:
+    """A written value is still said to come from the stream that allocated it."""
+    before = None if out is None else getattr(out, "stream", None)
+    raw = right(self, host, stream, out)
+    raw.stream = before or raw.stream
+    return raw
+
+
 def without_source(right: Any, self: Any, raw: Any, source: Any, target: Any, out: Any = None) -> Any:
     return right(self, raw, None, target, out)
 
@@ -185,10 +193,11 @@ def of_the_first(self: SimRuntime) -> None:
     self.devices()[0].synchronize()
 
 
-def present(right: Any, self: Any) -> dict[str, int]:
-    """The peak is what is there now."""
-    found = right(self)
-    return {**found, "peak": found["live"]}
+def forgotten(right: Any, self: Any, nbytes: int) -> Any:
+    """The peak is what there was after the last allocation."""
+    room = right(self, nbytes)
+    self.peak = self.live
+    return room
 
 
 Fault = Callable[[], Any]
@@ -211,6 +220,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "an upload that does not wait": ("pending", lambda: around(SimDevice, "upload", unread), "uploaded before"),
     "memory of its own": ("destinations", lambda: around(SimDevice, "upload", anew), "does not return `out`"),
     "any shape": ("destinations", lambda: around(SimDevice, "upload", unchecked), "raise ShapeError"),
+    "a stream that stays": ("destinations", lambda: around(SimDevice, "upload", elsewhere), "is not its stream"),
     "memory of any device": (
         "destinations", lambda: planted(SimDevice, require_here=lambda s, raw, what: None), "raise PlacementError"
     ),
@@ -241,7 +251,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a release that does nothing": (
         "memory", lambda: planted(SimStream, release=lambda s, raw: None), "a released value is still counted"
     ),
-    "a peak that falls": ("memory", lambda: around(Account, "stats", present), "it never falls"),
+    "a peak that falls": ("memory", lambda: around(Account, "take", forgotten), "it never falls"),
     "no limit": (
         "memory", lambda: around(Account, "take", lambda f, s, n: f(s, min(n, 2**21))), "raise DeviceMemoryError"
     ),

@@ -116,7 +116,9 @@ def destinations(subject: CheckedRuntime) -> Iterator[str]:
     s, t = first.stream(), last.stream()
     for shape in ((), (0,), (2, 3)):
         host, back = numbers(12, shape), np.empty(shape)
-        raw, other = first.empty(spec_on(first, shape), s), last.empty(spec_on(last, shape), t)
+        made = first.stream()
+        raw, other = first.empty(spec_on(first, shape), made), last.empty(spec_on(last, shape), t)
+        s.wait(made.record())
         yield from holds(first.upload(host, s, raw) is raw, "upload(out=...) does not return `out`")
         yield from holds(subject.runtime.stream_of(raw) in (None, s), "stream_of a written value is not its stream")
         yield from holds(
@@ -192,11 +194,12 @@ def memory(subject: CheckedRuntime) -> Iterator[str]:
         del raw
         s.synchronize()
         yield from holds(device.memory()["live"] <= before["live"], "a value that is dropped is still counted")
+        few = device.empty(spec_on(device, (3, 4)), s)
         after = device.memory()["peak"]
         yield from holds(after >= during["peak"], f"the peak fell from {during['peak']} to {after}; it never falls")
         much = spec_on(device, (device.capabilities.memory // 4,))
         yield from refuses("a value of twice the memory", partial(device.empty, much, s), DeviceMemoryError)
-        s.release(device.empty(spec_on(device, (3, 4)), s))
+        s.release(few)
 
 
 def memory_in_use(subject: CheckedRuntime) -> Iterator[str]:
