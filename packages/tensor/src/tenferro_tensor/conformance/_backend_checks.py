@@ -17,7 +17,7 @@ from tenferro_tensor.checking import LeftOut, Mistake, close, identical, laid_ou
 from tenferro_tensor.conformance._backend import CheckedBackend, KernelCall, by_numpy, difference
 from tenferro_tensor.conformance._examples import SHAPES, Elements, Example, numbers, special_examples
 from tenferro_tensor.device_runtimes import AsynchronousError
-from tenferro_tensor_core import DTYPES, TenferroError, UnsupportedError, float16
+from tenferro_tensor_core import DTYPES, TenferroError, UnsupportedError, float16, kind_of
 
 SMALL: Final = tuple([np.dtype(name) for name in ("float64", "complex64", "int32", "bool")])
 """One dtype of each kind, for checks in which the others behave like it."""
@@ -125,7 +125,8 @@ def sizes(subject: CheckedBackend) -> Iterator[str]:
 
 def special_values(subject: CheckedBackend) -> Iterator[str]:
     """Check NaN, infinities and zeros of both signs."""
-    found = [subject.trial(e) for dtype in (np.dtype("float64"), np.dtype("float32")) for e in special_examples(dtype)]
+    floating = [dtype for dtype in (*DTYPES, float16) if kind_of(dtype) == "f"]
+    found = [subject.trial(e) for dtype in floating for e in special_examples(dtype)]
     yield from _compared(subject, [trial for trial in found if trial is not None])
 
 
