@@ -15,10 +15,10 @@ from simulated.installed import simulated
 from simulated.memory import Account, Buffer, SimArray
 from simulated.runtime import SimDevice, SimPending, SimRuntime
 from simulated.streams import SimEvent, SimStream
-from tenferro_tensor import Capabilities, Stream
+from tenferro_tensor import Capabilities, Stream, get_backend
 from tenferro_tensor.checking import CheckError
-from tenferro_tensor.conformance import check_device_runtime
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor.conformance import check_backend, check_device_runtime
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 CHECKS = (
     "devices", "transfers", "pending", "destinations", "peers", "streams", "launches", "events", "times", "waiting",
@@ -86,6 +86,21 @@ def released_at_once(right: Any, self: Any, raw: Any) -> None:
     right(self, raw)
 
 
+@contextmanager
+def reused_at_once() -> Iterator[None]:
+    """The next allocation, on whatever stream, takes the memory of a released value."""
+    spare: list[SimArray] = []
+
+    def reused(right: Any, self: Any, shape: Any, dtype: Any, stream: Any) -> Any:
+        for i, raw in enumerate(spare):
+            if raw.device is self and (raw.shape, raw.dtype) == (tuple(shape), dtype):
+                return SimArray(self, stream, spare.pop(i).buffer)
+        return right(self, shape, dtype, stream)
+
+    with planted(SimStream, release=lambda s, raw: spare.append(raw)), around(SimDevice, "allocate", reused):
+        yield
+
+
 def borrowed(right: Any, self: Any, host: Any, stream: Any, out: Any = None) -> Any:
     """An upload that reads the host array later."""
     raw = right(self, host, stream, out)
@@ -119,6 +134,14 @@ def unchecked(right: Any, self: Any, host: Any, stream: Any, out: Any = None) ->
     if out is not None and isinstance(host, np.ndarray) and host.shape != out.shape:
         return out
     return right(self, host, stream, out)
+
+
+def elsewhere(right: Any, self: Any, host: Any, stream: Any, out: Any = None) -> Any:
+    """A written value is still said to come from the stream that allocated it."""
+    before = None if out is None else getattr(out, "stream", None)
+    raw = right(self, host, stream, out)
+    raw.stream = before or raw.stream
+    return raw
 
 
 def without_source(right: Any, self: Any, raw: Any, source: Any, target: Any, out: Any = None) -> Any:
@@ -170,6 +193,13 @@ def of_the_first(self: SimRuntime) -> None:
     self.devices()[0].synchronize()
 
 
+def forgotten(right: Any, self: Any, nbytes: int) -> Any:
+    """The peak is what there was after the last allocation."""
+    room = right(self, nbytes)
+    self.peak = self.live
+    return room
+
+
 Fault = Callable[[], Any]
 
 FAULTS: dict[str, tuple[str, Fault, str]] = {
@@ -190,6 +220,10 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "an upload that does not wait": ("pending", lambda: around(SimDevice, "upload", unread), "uploaded before"),
     "memory of its own": ("destinations", lambda: around(SimDevice, "upload", anew), "does not return `out`"),
     "any shape": ("destinations", lambda: around(SimDevice, "upload", unchecked), "raise ShapeError"),
+    "a stream that stays": ("destinations", lambda: around(SimDevice, "upload", elsewhere), "is not its stream"),
+    "memory of any device": (
+        "destinations", lambda: planted(SimDevice, require_here=lambda s, raw, what: None), "raise PlacementError"
+    ),
     "a copy that does not wait": (
         "peers", lambda: around(SimRuntime, "copy_peer", without_source), "let the target wait for the source"
     ),
@@ -214,6 +248,10 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
         "memory", lambda: planted(Account, stats=lambda s: {"live": 0, "peak": 0}), "count all values"
     ),
     "nothing freed": ("memory", lambda: planted(SimArray, __del__=lambda s: None), "is dropped is still counted"),
+    "a release that does nothing": (
+        "memory", lambda: planted(SimStream, release=lambda s, raw: None), "a released value is still counted"
+    ),
+    "a peak that falls": ("memory", lambda: around(Account, "take", forgotten), "it never falls"),
     "no limit": (
         "memory", lambda: around(Account, "take", lambda f, s, n: f(s, min(n, 2**21))), "raise DeviceMemoryError"
     ),
@@ -221,6 +259,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "memory released out of order": (
         "memory in use", lambda: around(SimStream, "release", released_at_once), "released after a wait"
     ),
+    "released memory that goes to other streams": ("memory in use", reused_at_once, "released after a wait"),
     "no known stream": (
         "contexts", lambda: planted(SimRuntime, stream_of=lambda s, raw: None), "let stream_of say"
     ),
@@ -249,6 +288,15 @@ def test_a_planted_mistake_is_found(fault: str) -> None:
 
 def test_every_check_has_a_mistake_to_find() -> None:
     assert {check for check, _, _ in FAULTS.values()} == set(CHECKS)
+
+
+def test_a_kind_without_devices_is_refused() -> None:
+    with simulated(), planted(SimRuntime, devices=lambda s: ()):
+        with pytest.raises(BackendUnavailableError, match="the device runtime 'sim' has no device to check"):
+            check_device_runtime("sim")
+        for backend in ("sim", "sim:0", get_backend("sim")):
+            with pytest.raises(BackendUnavailableError, match="the sim backend has no device to check"):
+                check_backend(backend)
 
 
 def test_unknown_checks_are_refused() -> None:

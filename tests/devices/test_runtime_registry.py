@@ -133,8 +133,8 @@ def test_a_runtime_in_use_is_never_replaced(force: bool) -> None:
         runtimes.register("toy", lambda: Toy(), force=force)
     assert seen.value.payload == {"kind": "toy", "used": "toy"} and isinstance(seen.value, RuntimeError)
     text = (
-        "a device runtime for 'doll' is registered, but this process uses that for 'toy' already; "
-        "register runtimes before the first use of a device"
+        "this process uses the accelerator 'toy', so that it cannot use 'doll'; a process has one kind of "
+        "accelerator: use another process for the other"
     )
     with pytest.raises(AcceleratorMismatchError, match=re.escape(text)):
         runtimes.register("doll", Doll, force=force)
@@ -194,6 +194,15 @@ def test_a_configured_kind_that_is_not_installed_is_named(monkeypatch: pytest.Mo
     text = r"no device runtime for 'abacus' is installed \(there are: toy\); install the distribution that offers"
     with pytest.raises(BackendUnavailableError, match=text):
         runtimes.get()
+
+
+def test_a_runtime_without_a_backend_is_told_from_no_installation(process: DeviceRuntimes) -> None:
+    register_device_runtime("doll", Doll)
+    text = (
+        "a device runtime for 'doll' is registered, but no backend; pass one to register_device_runtime as `backend=`"
+    )
+    with pytest.raises(BackendUnavailableError, match=re.escape(text)):
+        get_backend("doll")
 
 
 def test_the_first_compile_makes_the_runtime_of_the_backend(process: DeviceRuntimes) -> None:

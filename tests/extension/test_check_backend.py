@@ -14,8 +14,8 @@ from tenferro_tensor.conformance._examples import examples
 from tenferro_tensor_core import ArgumentError, UnsupportedError
 
 CHECKS = (
-    "transfers", "devices", "missing kernels", "results", "sizes", "layouts", "broadcasting", "operands unchanged",
-    "memory",
+    "transfers", "devices", "missing kernels", "results", "sizes", "special values", "layouts", "broadcasting",
+    "operands unchanged", "memory",
 )  # fmt: skip
 Kernel = Callable[..., Any]
 
@@ -247,6 +247,8 @@ FAULTS: dict[str, tuple[str, Backend, str]] = {
     "an error": ("results", instead(catalog.sort, lambda run, x: 1 / 0), "raises ZeroDivisionError"),
     "an axis for a number": ("sizes", everywhere(without_axes), "where inference says"),
     "no empty arrays": ("sizes", everywhere(without_elements), "raises ValueError"),
+    "lost NaN": ("special values", instead(catalog.maximum, lambda run, *xs: np.fmax(*xs)), "maximum of float64[7, 7]"),
+    "lost signs": ("special values", instead(catalog.div, lambda run, x, y: run(x, y + 0)), "div of float64[7, 7]"),
     "strides in main memory": ("layouts", OnHost(everywhere(in_order_of_memory).change), "column-major operands"),
     "strides of views": ("layouts", instead(catalog.exp, in_order_of_memory), "transposed on the device"),
     "one shape": ("broadcasting", instead(catalog.add, of_one_shape), "operand 1 repeated from rows"),

@@ -10,6 +10,7 @@ import pytest
 
 import machine_code
 import tenferro_runtime as tr
+from simulated.installed import simulated
 from tenferro_ad import grad
 from tenferro_cpu.native import available
 from tenferro_einsum import einsum
@@ -142,6 +143,13 @@ def test_sizes_that_depend_on_data_stay_open() -> None:
 def test_a_transform_of_open_size_is_no_polynomial() -> None:
     assert program(lambda x: fft(x), Spec((8,), F8)).explain().unknown >= 0
     assert program(lambda x: tr.sort(x), Spec((N,), F8)).explain().unknown == 1
+
+
+def test_a_backend_that_makes_its_kernels_is_their_provider() -> None:
+    with simulated():
+        x = tr.ones(3, device="sim:0")
+        explained = tr.compile(lambda x: tr.sum(tr.sin(x) * x)).explain(x)
+    assert {step.kernel for step in explained.steps} == {"sim"}
 
 
 def test_the_table_names_lines_kernels_and_devices() -> None:

@@ -91,7 +91,9 @@ def capabilities(kind: str, index: int) -> Capabilities:
     """Capabilities of device `index`."""
     found = cupy(kind).cuda.runtime.getDeviceProperties(checked_index(kind, index))
     arch = f"{found['major']}{found['minor']}" if kind == "cuda" else _text(found["gcnArchName"])
-    return Capabilities(_text(found["name"]), int(found["totalGlobalMem"]), int(found["warpSize"]), arch)
+    return Capabilities(
+        _text(found["name"]), int(found["totalGlobalMem"]), int(found["warpSize"]), arch, reference_counted=True
+    )
 
 
 def _text(value: bytes | str) -> str:

@@ -572,6 +572,12 @@ def _maker(name: str) -> tuple[Callable[[], Backend], str]:
         return own
     offered = entry_points.installed(BACKENDS)
     library, _, platform = name.partition(":")
+    if name in PROCESS.kinds() and library not in offered:
+        raise BackendUnavailableError(
+            f"a device runtime for {name!r} is registered, but no backend; pass one to register_device_runtime as "
+            "`backend=`, or install the distribution that offers it",
+            backend=name,
+        )
     if library not in offered:
         raise BackendUnavailableError(
             f"no backend for {name!r} devices is installed (installed: {', '.join(sorted(offered)) or 'none'}); "

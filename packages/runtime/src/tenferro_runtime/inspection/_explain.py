@@ -19,7 +19,7 @@ from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running import _executables as executables
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.runtime import promised_like
-from tenferro_tensor import REGISTRY, get_backend
+from tenferro_tensor import REGISTRY, AcceleratorBackend, Backend, get_backend
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, Dim, InconclusiveDimError
 
 MAX_NAMED_STEPS: Final = 4
@@ -118,14 +118,17 @@ def _parts(eq: Equation) -> tuple[str, ...]:
 
 
 def _kernel(program: Program, eq: Equation, storage: Storage) -> tuple[str, str]:
-    """Device of an equation, and the module that provides or replaced its kernel."""
+    """Device of an equation, and the module, or the backend, that provides or replaced its kernel."""
     place = program.specs[(*eq.variables, *eq.results)[0]].place
     if storage.is_view(eq):
         return str(place.device), "view"
+    unregistered = "none"
     with suppress(BackendUnavailableError):
-        get_backend(place.device.kind)  # registers its kernels
+        backend = get_backend(place.device.kind)  # registers its kernels
+        if type(backend).kernel not in (Backend.kernel, AcceleratorBackend.kernel):
+            unregistered = backend.name  # makes kernels by itself
     make: Any = REGISTRY.find("kernel", eq.op.primitive, place.device.kind)
-    module = "none" if make is None else str(getattr(make, "__module__", type(make).__module__))
+    module = unregistered if make is None else str(getattr(make, "__module__", type(make).__module__))
     made = REGISTRY.registration("kernel", eq.op.primitive, place.device.kind)
     if made is not None and made.replaced is not None:
         return str(place.device), f"replaced by {made.owner.distribution or made.owner.module}"

@@ -26,7 +26,7 @@ class StepCost:
         workspace: bytes of the kernel's workspace.
         live: bytes alive during the step, without inputs and constants.
         device: where it runs.
-        kernel: the provider of the kernel.
+        kernel: the provider of the kernel; the backend if it makes kernels that nobody registered.
         where: line of user code.
         bodies: the programs that the step runs: of a loop, a branch or a call.
         parts: the primitives of a fused step, in order.

@@ -15,9 +15,9 @@ from tenferro_tensor._spec import Spec
 from tenferro_tensor.allocating import allocates
 from tenferro_tensor.checking import LeftOut, Mistake, close, identical, laid_out, shown
 from tenferro_tensor.conformance._backend import CheckedBackend, KernelCall, by_numpy, difference
-from tenferro_tensor.conformance._examples import SHAPES, Elements, Example, numbers
+from tenferro_tensor.conformance._examples import SHAPES, Elements, Example, numbers, special_examples
 from tenferro_tensor.device_runtimes import AsynchronousError
-from tenferro_tensor_core import DTYPES, TenferroError, UnsupportedError, float16
+from tenferro_tensor_core import DTYPES, TenferroError, UnsupportedError, float16, kind_of
 
 SMALL: Final = tuple([np.dtype(name) for name in ("float64", "complex64", "int32", "bool")])
 """One dtype of each kind, for checks in which the others behave like it."""
@@ -121,6 +121,13 @@ def results(subject: CheckedBackend) -> Iterator[str]:
 def sizes(subject: CheckedBackend) -> Iterator[str]:
     """Check operands without axes, without elements, and with extents of 1."""
     yield from _compared(subject, subject.trials(SHAPES[1:], SMALL))
+
+
+def special_values(subject: CheckedBackend) -> Iterator[str]:
+    """Check NaN, infinities and zeros of both signs."""
+    floating = [dtype for dtype in (*DTYPES, float16) if kind_of(dtype) == "f"]
+    found = [subject.trial(e) for dtype in floating for e in special_examples(dtype)]
+    yield from _compared(subject, [trial for trial in found if trial is not None])
 
 
 def layouts(subject: CheckedBackend) -> Iterator[str]:

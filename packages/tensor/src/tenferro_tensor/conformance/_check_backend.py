@@ -10,7 +10,7 @@ from tenferro_tensor.backends import Backend, get_backend
 from tenferro_tensor.checking import CheckReport, run_checks
 from tenferro_tensor.conformance import _backend_checks as checks
 from tenferro_tensor.conformance._backend import CheckedBackend
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 
 def check_backend(backend: str | ComputeDevice | Backend, *, skip: Sequence[str] = ()) -> CheckReport:
@@ -24,6 +24,7 @@ def check_backend(backend: str | ComputeDevice | Backend, *, skip: Sequence[str]
     - ``missing kernels``: an operation that the backend cannot know is refused with an `UnsupportedError`
     - ``results``: shapes, dtypes and elements for all dtypes
     - ``sizes``: operands without axes, without elements, and with extents of 1
+    - ``special values``: NaN, infinities and zeros of both signs
     - ``layouts``: read-only, reversed, strided, repeated and column-major operands
     - ``broadcasting``: element-wise kernels repeat operands, and take numbers of Python
     - ``operands unchanged``: kernels do not write to operands
@@ -54,17 +55,24 @@ def check_backend(backend: str | ComputeDevice | Backend, *, skip: Sequence[str]
     elif isinstance(backend, (str, ComputeDevice)):
         device = ComputeDevice(backend)
         found = get_backend(device.kind)
-        found.require(device)
+        if found.devices():
+            found.require(device)
+        else:
+            device = None
     else:
         raise ArgumentError(f"{backend!r:.80} is not a backend; pass a Backend, or the name of a device")
     if device is None:
-        raise ArgumentError(f"the {found.name} backend has no device to check; attach one")
+        raise BackendUnavailableError(
+            f"the {found.name} backend has no device to check; attach one, or run the check where there is one",
+            backend=found.name,
+        )
     table: dict[str, Callable[[CheckedBackend], Iterator[str]]] = {
         "transfers": checks.transfers,
         "devices": checks.devices,
         "missing kernels": checks.missing_kernels,
         "results": checks.results,
         "sizes": checks.sizes,
+        "special values": checks.special_values,
         "layouts": checks.layouts,
         "broadcasting": checks.broadcasting,
         "operands unchanged": checks.operands_unchanged,

@@ -9,7 +9,7 @@ from tenferro_tensor.checking import CheckReport, run_checks
 from tenferro_tensor.conformance import _runtime_checks, _stream_checks
 from tenferro_tensor.conformance._runtime import CheckedRuntime
 from tenferro_tensor.device_runtimes import DeviceRuntime, device_runtime
-from tenferro_tensor_core import ArgumentError
+from tenferro_tensor_core import ArgumentError, BackendUnavailableError
 
 _CHECKS: Final[dict[str, Callable[[CheckedRuntime], Iterator[str]]]] = {
     "devices": _runtime_checks.devices,
@@ -62,7 +62,7 @@ def check_device_runtime(runtime: str | DeviceRuntime, *, skip: Sequence[str] = 
     Raises:
         CheckError: a check failed; the message lists all mistakes.
         ArgumentError: `skip` names an unknown check, or `runtime` is none.
-        BackendUnavailableError: no device runtime of that kind is installed or registered.
+        BackendUnavailableError: no device runtime of that kind is installed or registered, or it has no device.
 
     See also:
         check_backend: checks kernels.
@@ -76,6 +76,12 @@ def check_device_runtime(runtime: str | DeviceRuntime, *, skip: Sequence[str] = 
     if not isinstance(runtime, DeviceRuntime):
         raise ArgumentError(
             f"{runtime!r:.80} is not a device runtime; pass a DeviceRuntime, or the kind of its devices"
+        )
+    if not runtime.devices():
+        raise BackendUnavailableError(
+            f"the device runtime {runtime.kind!r} has no device to check; attach one, or run the check where there is "
+            "one",
+            backend=runtime.kind,
         )
     subject = CheckedRuntime(runtime)
     return run_checks("check_device_runtime", f"the device runtime {runtime.kind!r}", _CHECKS, subject, skip)

@@ -63,6 +63,32 @@ def examples(shape: tuple[int, ...], dtype: DType, place: Place) -> Iterator[Exa
         yield Example(primitive.op(**params), tuple(map(np.asarray, more)))
 
 
+def special_examples(dtype: DType) -> Iterator[Example]:
+    """Examples on NaN, infinities and zeros of both signs in all pairs, where IEEE 754 and NumPy define the results.
+
+    Args:
+        dtype: a floating dtype.
+
+    Yields:
+        The examples.
+    """
+    values = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5], dtype)
+    pairs = np.meshgrid(values, values, indexing="ij")
+    for primitive in elementwise():
+        if primitive not in _METADATA and primitive.extension is None:
+            arrays = [pairs[i % 2] for i in range(len(primitive.operands))]
+            if primitive.chooser is not None:
+                arrays[primitive.chooser] = np.signbit(pairs[0] + pairs[1])
+            yield Example(primitive.op(), tuple(arrays))
+    for primitive in (catalog.reduce_max, catalog.reduce_min):
+        yield Example(primitive.op(axes=(1,)), (np.triu(pairs[0]),))
+    for primitive in (catalog.cummax, catalog.cummin):
+        yield Example(primitive.op(axis=1, reverse=False), (np.triu(pairs[0]),))
+    for primitive in (catalog.argmax, catalog.argmin):
+        yield Example(primitive.op(axis=0), (pairs[0][:, ::-1],))
+    yield Example(catalog.sort.op(axis=0, descending=False), (pairs[0],))
+
+
 def elementwise() -> list[Primitive]:
     """The element-wise primitives of tenferro, those of loaded families included.
 

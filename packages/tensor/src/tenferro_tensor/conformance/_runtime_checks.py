@@ -116,7 +116,9 @@ def destinations(subject: CheckedRuntime) -> Iterator[str]:
     s, t = first.stream(), last.stream()
     for shape in ((), (0,), (2, 3)):
         host, back = numbers(12, shape), np.empty(shape)
-        raw, other = first.empty(spec_on(first, shape), s), last.empty(spec_on(last, shape), t)
+        made = first.stream()
+        raw, other = first.empty(spec_on(first, shape), made), last.empty(spec_on(last, shape), t)
+        s.wait(made.record())
         yield from holds(first.upload(host, s, raw) is raw, "upload(out=...) does not return `out`")
         yield from holds(subject.runtime.stream_of(raw) in (None, s), "stream_of a written value is not its stream")
         yield from holds(
@@ -132,6 +134,13 @@ def destinations(subject: CheckedRuntime) -> Iterator[str]:
         yield from refuses(f"download of {seen}", partial(first.download, raw, s, host.copy()), error)
         source = first.upload(host, s)
         yield from refuses(f"copy_peer of {seen}", partial(subject.runtime.copy_peer, source, None, s, raw), error)
+    foreign: dict[str, Any] = {"main memory": np.zeros(8)}
+    if first is not last:
+        foreign["another device"] = last.empty(spec_on(last, (8,)), t)
+    for where, out in foreign.items():
+        yield from refuses(f"upload into {where}", partial(first.upload, numbers(0), s, out), PlacementError)
+        copy = partial(subject.runtime.copy_peer, raw, None, s, out)
+        yield from refuses(f"copy_peer into {where}, not that of its stream", copy, PlacementError)
     fixed = np.zeros(8)
     fixed.flags.writeable = False
     wrong: dict[str, Any] = {"a read-only": fixed, "a strided": np.zeros(16)[::2], "no": [0.0] * 8}
@@ -177,22 +186,27 @@ def memory(subject: CheckedRuntime) -> Iterator[str]:
         s.release(raw)
         s.release(raw)
         s.synchronize()
+        freed = device.capabilities.reference_counted or device.memory()["live"] <= before["live"]
+        yield from holds(freed, "a released value is still counted; free it in `release`, whoever refers to it")
         del raw
         yield from holds(device.memory()["live"] <= before["live"], "a value that is released twice is still counted")
         raw = device.upload(np.ones(LARGE), s)
         del raw
         s.synchronize()
         yield from holds(device.memory()["live"] <= before["live"], "a value that is dropped is still counted")
+        few = device.empty(spec_on(device, (3, 4)), s)
+        after = device.memory()["peak"]
+        yield from holds(after >= during["peak"], f"the peak fell from {during['peak']} to {after}; it never falls")
         much = spec_on(device, (device.capabilities.memory // 4,))
         yield from refuses("a value of twice the memory", partial(device.empty, much, s), DeviceMemoryError)
-        s.release(device.empty(spec_on(device, (3, 4)), s))
+        s.release(few)
 
 
 def memory_in_use(subject: CheckedRuntime) -> Iterator[str]:
     """Check that memory is not given to another value while a stream still reads it."""
     for device in subject.devices:
-        s, t = device.stream(), device.stream()
-        for dropped in (True, False):
+        s, t, u = device.stream(), device.stream(), device.stream()
+        for dropped, stream in ((True, s), (False, s), (False, u)):
             x = device.upload(np.ones(LARGE), s)
             t.wait(s.record())
             keep_busy(t)
@@ -201,11 +215,11 @@ def memory_in_use(subject: CheckedRuntime) -> Iterator[str]:
                 s.wait(t.record())
                 s.release(x)
             del x
-            others = [device.upload(np.full(LARGE, 7.0), s) for _ in range(4)]
+            others = [device.upload(np.full(LARGE, 7.0), stream) for _ in range(4)]
             how = "dropped while a stream is to read it" if dropped else "released after a wait for its reader"
             yield from same(f"the negative of ones that are {how}", read(y, t), np.full(LARGE, -1.0))
             for other in others:
-                yield from same("a value made meanwhile", read(other, s), np.full(LARGE, 7.0))
+                yield from same("a value made meanwhile", read(other, stream), np.full(LARGE, 7.0))
 
 
 def failures(subject: CheckedRuntime) -> Iterator[str]:

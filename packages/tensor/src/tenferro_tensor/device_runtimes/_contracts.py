@@ -1,7 +1,8 @@
 """The contract of accelerators: devices with memory, streams that run work in order, and events between them.
 
-No method blocks unless its documentation says so. A *raw* value is an array of the backend of the same kind. Work
-issued to one stream runs in the order of issue; only events order the work of different streams.
+No method blocks unless its documentation says so, except that an allocation that finds no room may wait until queued
+work has freed memory. A *raw* value is an array of the backend of the same kind. Work issued to one stream runs in the
+order of issue; only events order the work of different streams.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Capabilities:
         warp: lanes that run in lock-step (wave width on ROCm).
         architecture: ``"90"`` for compute capability 9.0, a gfx name, or the kind's own name for it.
         asynchronous: whether kernels return before their work is done.
+        reference_counted: whether a released value keeps its memory while something refers to it, such as a view.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Capabilities:
     warp: int
     architecture: str
     asynchronous: bool = True
+    reference_counted: bool = False
 
 
 class Event(ABC):
@@ -120,11 +123,12 @@ class Stream(ABC):
 
     @abstractmethod
     def release(self, raw: Any) -> None:
-        """Release the memory of a value in the order of this stream.
+        """Release the memory of a value in the order of this stream, whoever still refers to the value.
 
-        Only work issued to this stream so far may read the value; later work may reuse the memory.
-        Releasing twice has no effect. A value that is never released is freed once the last reference is gone and the
-        streams that use it have passed.
+        The caller has made this stream wait for all streams that use the value, and never uses it again. The memory is
+        free for later work of this stream, and for other streams once this one has come so far. Releasing twice has no
+        effect. A value that is never released is freed once the last reference is gone and the streams that use it
+        have passed.
 
         Args:
             raw: the value.
@@ -335,7 +339,7 @@ class DeviceRuntime(ABC):
         """Copy a raw value to the device of the target stream, as work of that stream.
 
         Args:
-            raw: the value; a stream that releases it must wait for the target stream, as for any reader.
+            raw: the value; before its release, the caller lets the releasing stream wait for the target stream.
             source: stream whose work so far the copy waits for; None if the target stream already waits for the value.
             target: the stream that copies.
             out: as in `RuntimeDevice.upload`.

@@ -66,13 +66,15 @@ class DeviceRuntimes:
             if used is not None:
                 if used == kind and known == offer:
                     return
-                raise AcceleratorMismatchError(
-                    f"a device runtime for {kind!r} is registered, but this process uses that for {used!r} already"
-                    + ("" if used != kind else ", which stays until the process ends, also with force=True")
-                    + "; register runtimes before the first use of a device",
-                    kind=kind,
-                    used=used,
+                text = (
+                    f"a device runtime for {kind!r} is registered, but this process uses that for {used!r} already, "
+                    "which stays until the process ends, also with force=True; register runtimes before the first use "
+                    "of a device"
+                    if used == kind
+                    else f"this process uses the accelerator {used!r}, so that it cannot use {kind!r}; a process has "
+                    "one kind of accelerator: use another process for the other"
                 )
+                raise AcceleratorMismatchError(text, kind=kind, used=used)
             if known is not None and known != offer and not force:
                 raise AcceleratorMismatchError(
                     f"a device runtime for {kind!r} is registered already; pass force=True to replace it",
