@@ -106,6 +106,17 @@ def test_wrong_calls(call: Any, text: str) -> None:
         call()
 
 
+def test_a_primitive_is_the_same_called_or_as_decorator() -> None:
+    def halved(x: Spec) -> Spec:
+        return x
+
+    kind: Any = {"elementwise": True, "domain": "floating", "family": "tests.halved.v1", "extension": "halves"}
+    for made in (primitive(halved, **kind), primitive(**kind)(halved)):
+        assert {name: getattr(made, name) for name in kind} == kind
+    with pytest.raises(TypeError, match="elementwize"):
+        primitive(halved, elementwize=True)  # type: ignore[call-overload]
+
+
 def test_a_missing_operand_is_noticed_after_a_good_call() -> None:
     """The plans of two equal operands are not those of one."""
     x = tensor([1.0, 2.0])
