@@ -275,6 +275,8 @@ class Primitive:
         extra = [name for name in params if name not in self.metadata]
         missing = [name for name in self.metadata if name not in params and name not in self._defaults]
         wrong = f"has no argument {', '.join(extra)}" if extra else f"needs the keyword argument {', '.join(missing)}"
+        if extra and {*extra} <= {*self.operands}:
+            wrong = f"takes operands by position only, not {', '.join(extra)} by name"
         raise ArgumentError(f"{self.name} {wrong}; it takes {self.signature}", primitive=self.name)
 
     def _intern(self, key: Any, values: tuple[Any, ...]) -> Op:
