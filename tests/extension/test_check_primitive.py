@@ -250,6 +250,20 @@ def test_all_mistakes_are_listed_at_once() -> None:
     assert "skipped on request" in repr(report)
 
 
+def two(x: Spec, y: Spec) -> tuple[Spec, Spec]:
+    """Squares of one operand, and products of both."""
+    if x != y or not x.inexact:
+        raise DTypeError(f"two takes floating-point numbers, got {x!r}, {y!r}")
+    return x, x
+
+
+def test_a_rule_that_forgets_none_is_found() -> None:
+    forgetful = General(jvp=lambda x, t, outs: (2 * x[0] * t[0], x[0] * t[1] + x[1] * t[0]))
+    guest = Guest(infer=two, kernel=lambda x, y: (x * x, x * y), rule=forgetful)
+    with pytest.raises(CheckError, match=r"derivatives: by x alone, the rule raises TypeError.*None means zero"):
+        check_primitive(guest.op, X, X + 1, skip=[name for name in CHECKS if name != "derivatives"])
+
+
 def test_what_does_not_apply_is_left_out_with_the_reason() -> None:
     report = check_primitive(Guest(rule=None, family=False, lowering=lowered).op, X)
     reasons = {f.check: f.left_out for f in report.findings if f.left_out}
