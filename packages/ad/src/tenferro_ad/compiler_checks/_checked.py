@@ -97,9 +97,10 @@ class CheckedCompiler:
         Raises:
             UnsupportedError: the compiler refuses the program.
         """
+        with np.errstate(invalid="ignore"):  # some programs have roots of negative numbers that nobody uses
+            want = leaves(f(*[tensor(a.copy(), device=self.device) for a in arrays]))
         try:
-            with np.errstate(invalid="ignore"):  # some programs have roots of negative numbers that nobody uses
-                want = leaves(f(*[tensor(a.copy(), device=self.device) for a in arrays]))
+            with np.errstate(invalid="ignore"):
                 got = leaves(run(*map(self.put, arrays)))
         except UnsupportedError:
             raise

@@ -70,11 +70,17 @@ def _unrelated(subject: Subject) -> list[Arrays]:
     """The operands of three lanes: the example, and elements that no rearrangement of it has, within its range."""
     rng = np.random.default_rng(0)
 
+    def scaled(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return a * a.dtype.type(rng.uniform(0.9, 1.0)) if a.dtype.kind in "fc" else a
+
     def mixed(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         other = rng.permutation(a.ravel()).reshape(a.shape)
-        return (a + (other - a) * rng.uniform(0.2, 0.8, a.shape)).astype(a.dtype) if a.dtype.kind in "fc" else other
+        if a.dtype.kind not in "fc":
+            return other
+        between = (a + (other - a) * rng.uniform(0.2, 0.8, a.shape)).astype(a.dtype)
+        return scaled(a) if np.array_equal(between, a) else between
 
-    for vary in (mixed, lambda a: a * a.dtype.type(rng.uniform(0.8, 1.0)) if a.dtype.kind in "fc" else a):
+    for vary in (mixed, scaled):
         lanes = [subject.arrays, *[[np.asarray(vary(a)) for a in subject.arrays] for _ in range(2)]]
         try:
             for lane in lanes:
