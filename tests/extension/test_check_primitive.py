@@ -202,6 +202,10 @@ PLANTED: dict[str, tuple[dict[str, Any], str, str]] = {
     "marked": ({"make": any_size}, "modes", "a kernel maker that reads extents must not be marked by sized or any"),
     "lanes mixed": ({"batching": lambda size, values, batched: values[0][::-1] ** 3}, "batches",
                     r"with in_axes=\(0,\) \(rule\), the op returns other results than alone; correct its rule"),
+    "one axis further": ({"infer": shifted, "metadata": {"by": 0},
+                          "make": lambda ins, outs, by: lambda x: np.flip(x, by),
+                          "batching": lambda size, values, batched, by: tr.flip(values[0], axis=by)}, "batches",
+                         r"with in_axes=\(0,\) \(rule\), the op returns other results"),
     "batching that raises": ({"batching": lambda size, values, batched: values[3]}, "batches",
                              r"in_axes=\(0,\) \(rule\), the op raises IndexError"),
     "slope": ({"rule": rule(lambda x: 2.0 * x * x)}, "derivatives", "plain, order 1: .* forward mode, output 0 dis"),
@@ -248,6 +252,20 @@ def test_all_mistakes_are_listed_at_once() -> None:
         check_primitive(guest.op, X)
     report = check_primitive(Guest(cost=lambda ins, outs: None).op, X, skip=["costs"])
     assert "skipped on request" in repr(report)
+
+
+def two(x: Spec, y: Spec) -> tuple[Spec, Spec]:
+    """Squares of one operand, and products of both."""
+    if x != y or not x.inexact:
+        raise DTypeError(f"two takes floating-point numbers, got {x!r}, {y!r}")
+    return x, x
+
+
+def test_a_rule_that_forgets_none_is_found() -> None:
+    forgetful = General(jvp=lambda x, t, outs: (2 * x[0] * t[0], x[0] * t[1] + x[1] * t[0]))
+    guest = Guest(infer=two, kernel=lambda x, y: (x * x, x * y), rule=forgetful)
+    with pytest.raises(CheckError, match=r"derivatives: by x alone, the rule raises TypeError.*None means zero"):
+        check_primitive(guest.op, X, X + 1, skip=[name for name in CHECKS if name != "derivatives"])
 
 
 def test_what_does_not_apply_is_left_out_with_the_reason() -> None:

@@ -187,6 +187,14 @@ def test_element_wise_operands_broadcast_and_promote(shape: list[int], narrow: s
 SUMS = tr.compile(lambda x, axis: centred(x * 2, axis=axis), static_argnames="axis")
 
 
+def test_a_number_as_operand_needs_no_trace_of_its_own_size() -> None:
+    slope = grad(lambda x: tr.sum(bump(x, 0.4, power=2)))
+    compiled = tr.compile(slope)
+    for x in (X[0], X[:, 0]):
+        close(compiled(x), slope(x))
+    assert compiled.cache_info().traces == 1
+
+
 @settings(max_examples=25, deadline=None)
 @given(shape=st.tuples(st.integers(0, 5), st.integers(0, 5)), axis=st.integers(0, 1))
 def test_several_results_at_any_sizes(shape: tuple[int, int], axis: int) -> None:

@@ -92,6 +92,7 @@ def test_an_enum_first_does_not_spoil_the_op_for_integers() -> None:
         (lambda: tagged.op(tag={1}), r"tagged metadata must be hashable, got \{'tag': \{1\}, 'other': None\}"),
         (lambda: tagged.op(tag=np.ones(2)), "tagged metadata must be hashable"),
         (lambda: catalog.neg(tensor(1.0), axis=1), r"neg has no argument axis; it takes neg\(x\)"),
+        (lambda: catalog.add(1.0, y=2.0), r"add takes operands by position only, not y by name; it takes add\(x, y\)"),
         (lambda: catalog.neg(), r"neg takes 1 array operand\(s\) \(x\), got 0"),
         (lambda: catalog.neg(tensor(1.0), tensor(1.0)), r"neg takes 1 array operand\(s\) \(x\), got 2"),
         (lambda: catalog.add(1, 2, 3), r"add takes 2 array operand\(s\) \(x, y\), got 3"),
@@ -104,6 +105,17 @@ def test_an_enum_first_does_not_spoil_the_op_for_integers() -> None:
 def test_wrong_calls(call: Any, text: str) -> None:
     with pytest.raises(ArgumentError, match=text):
         call()
+
+
+def test_a_primitive_is_the_same_called_or_as_decorator() -> None:
+    def halved(x: Spec) -> Spec:
+        return x
+
+    kind: Any = {"elementwise": True, "domain": "floating", "family": "tests.halved.v1", "extension": "halves"}
+    for made in (primitive(halved, **kind), primitive(**kind)(halved)):
+        assert {name: getattr(made, name) for name in kind} == kind
+    with pytest.raises(TypeError, match="elementwize"):
+        primitive(halved, elementwize=True)  # type: ignore[call-overload]
 
 
 def test_a_missing_operand_is_noticed_after_a_good_call() -> None:

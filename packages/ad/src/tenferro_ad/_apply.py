@@ -108,8 +108,7 @@ class CallSite:
         spec = self.specs[i]
         if a.__class__ in SCALARS:
             a = Primitive.adopt(a, dtype=spec.dtype, device=spec.place.device)
-        # Symbolic sizes belong to a trace, where the op that consumes the scalar broadcasts it.
-        return a if spec.symbolic else brought(a, spec)
+        return brought(a, spec)
 
 
 def apply_vjp(site: CallSite, ins: list[Maybe], outs: list[Maybe], cts: Sequence[Maybe]) -> tuple[Maybe, ...]:

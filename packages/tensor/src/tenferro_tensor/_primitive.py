@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NoReturn, overload
+from typing import Any, ClassVar, Final, NoReturn, TypedDict, Unpack, overload
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -275,6 +275,8 @@ class Primitive:
         extra = [name for name in params if name not in self.metadata]
         missing = [name for name in self.metadata if name not in params and name not in self._defaults]
         wrong = f"has no argument {', '.join(extra)}" if extra else f"needs the keyword argument {', '.join(missing)}"
+        if extra and {*extra} <= {*self.operands}:
+            wrong = f"takes operands by position only, not {', '.join(extra)} by name"
         raise ArgumentError(f"{self.name} {wrong}; it takes {self.signature}", primitive=self.name)
 
     def _intern(self, key: Any, values: tuple[Any, ...]) -> Op:
@@ -425,18 +427,19 @@ def _adopted(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(adopted)
 
 
+class _Kind(TypedDict, total=False):
+    elementwise: bool
+    domain: str
+    chooser: int | None
+    family: str | None
+    extension: str | None
+    widens: bool | None
+
+
 @overload
-def primitive(infer: Callable[..., Any], /) -> Primitive: ...
+def primitive(infer: Callable[..., Any], /, **kind: Unpack[_Kind]) -> Primitive: ...
 @overload
-def primitive(
-    *,
-    elementwise: bool = ...,
-    domain: str = ...,
-    chooser: int | None = ...,
-    family: str | None = ...,
-    extension: str | None = ...,
-    widens: bool | None = ...,
-) -> Callable[[Callable[..., Any]], Primitive]: ...
+def primitive(**kind: Unpack[_Kind]) -> Callable[[Callable[..., Any]], Primitive]: ...
 def primitive(infer: Callable[..., Any] | None = None, /, **kind: Any) -> Any:
     """Create a `Primitive` from an inference function; usable as a decorator.
 
@@ -456,5 +459,5 @@ def primitive(infer: Callable[..., Any] | None = None, /, **kind: Any) -> Any:
     'mirrored(x, *, axes)'
     """
     if infer is not None:
-        return Primitive(infer)
+        return Primitive(infer, **kind)
     return lambda f: Primitive(f, **kind)

@@ -38,6 +38,13 @@ RESULTS: Final = (
     Trial("reductions along axes", lambda x: (tr.max(x, axis=0), tr.mean(x, axis=1, keepdims=True)), (M,)),
     Trial("a matrix product", lambda x, v: x @ v, (M, V)),
     Trial("a batch of matrix products", lambda x: tr.matmul(x[None], tr.stack([x.mT, 2.0 * x.mT])), (M,)),
+    Trial("stacks of stacks of products", lambda x: tr.reshape(x, (2, 2, 1, 3)) @ tr.reshape(x, (2, 2, 3, 1)), (M,)),
+    Trial("quotients of negative numbers", lambda x: (x % 0.7, x // 0.7, x % -0.7), (M,)),
+    Trial("quotients of negative integers", lambda i: (i % 4, i // 4, i % -3), (np.array([-7, -4, -1, 0, 3, 9]),)),
+    Trial("bounds in the wrong order", lambda x: tr.clip(x, 1.0, 0.5), (M,)),
+    Trial("a triangle", lambda x: tr.triu(x), (M,)),
+    Trial("running sums", lambda x: tr.cumsum(x, axis=1), (M,)),
+    Trial("a window beyond the end", lambda x, i: tr.dynamic_slice(x, (i, 1 - i), (2, 2)), (M, np.array(7))),
     Trial("moved axes", lambda x: tr.permute_dims(tr.reshape(x, (2, 3, 2)), (2, 0, 1)), (M,)),
     Trial("slices and joins", lambda x: tr.concat([x[:, ::-2], x[1:2, :2], x[::2, 1:3]]), (M,)),
     Trial("reading at indices", lambda x: tr.take(x, tr.asarray([2, 0, 0]), axis=1), (M,)),
@@ -60,7 +67,9 @@ def arithmetic(x: Any) -> Any:
     number = (
         tr.astype(x, tr.float64) if x.dtype == tr.bool else tr.real(x) if tr.isdtype(x.dtype, "complex floating") else x
     )
-    return tr.where(x == x[0], x, x[::-1]), number > 0, tr.sum(x, axis=0), tr.astype(number, tr.float32)
+    total = tr.sum(number, axis=0, dtype=number.dtype)
+    single = tr.astype(number, tr.float32)
+    return tr.where(x == x[0], x, x[::-1]), number > 0, tr.sum(x, axis=0), total, number * 2 + 1, single, single * 2.5
 
 
 def _powers(x: Any) -> Any:
@@ -71,9 +80,20 @@ CONTROL_FLOW: Final = (
     Trial("a branch", lambda x: tr.cond(tr.sum(x) > 0.0, lambda: x * 2.0, lambda: tr.sin(x)), (V,)),
     Trial("the other branch", lambda x: tr.cond(tr.sum(x) > 9.0, lambda: (x, x[0]), lambda: (-x, x[1])), (V,)),
     Trial("one of three branches", lambda i, x: tr.switch(i, [tr.sin, tr.cos, tr.exp], x), (np.array(2), V)),
+    Trial("a branch beyond the last", lambda i, x: tr.switch(i, [tr.sin, tr.cos], x), (np.array(7), V)),
     Trial("a counted loop", lambda x: tr.fori_loop(0, 5, lambda i, c: c * 0.5 + i, x), (V,)),
     Trial("a loop of no rounds", lambda x: tr.scan(lambda c, row: (c * 0.5 + row, c), x[0], x[:0]), (M,)),
     Trial("a loop with a condition", _powers, (V,)),
+    Trial(
+        "a loop of bounded length",
+        lambda x: tr.while_loop(lambda c: c[1] < 9.0, lambda c: (c[0] * 0.5, c[1] + 1.0), (x, x[0] * 0.0), max_steps=3),
+        (V,),
+    ),
+    Trial(
+        "exchanged carries",
+        lambda x: tr.while_loop(lambda c: c[2] < 3.0, lambda c: (c[1], c[0], c[2] + 1.0), (x, x * 2.0, x[0] * 0.0)),
+        (V,),
+    ),
     Trial("a scan", lambda x: tr.scan(lambda c, row: (c + row, c * row), x[0] * 0.0, x), (M,)),
     Trial("a scan backwards", lambda x: tr.scan(lambda c, r: (c * 0.5 + r, c), x[1], x, reverse=True), (M,)),
     Trial(
@@ -101,7 +121,17 @@ def looping_loss(x: Any) -> Any:
     return tr.sum(tr.cond(tr.sum(x) > 0.0, lambda: y * y, lambda: y)) + tr.sum(rows)
 
 
-LOSSES: Final = (("a smooth function", scalar_loss), ("a function with a loop", looping_loss))
+def piecewise_loss(x: Any) -> Any:
+    """Overlapping slices, running sums, and roots where there are some."""
+    roots = tr.where(x > 1.0, tr.sqrt(x - 1.0), 0.0)
+    return tr.sum(x[:, :2] ** 2) + x[0, 0] * tr.sum(x[:, 1:] ** 3) + tr.sum(tr.cumsum(x, axis=1) * x) + tr.sum(roots)
+
+
+LOSSES: Final = (
+    ("a smooth function", scalar_loss),
+    ("a function with a loop", looping_loss),
+    ("a function of slices and roots", piecewise_loss),
+)
 
 DONATED: Final = (
     Trial("a sum that may take the memory of its argument", lambda x, y: x + y, (M, M[::-1].copy())),

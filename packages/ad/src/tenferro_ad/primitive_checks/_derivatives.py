@@ -45,6 +45,25 @@ def derivatives(subject: Subject, order: int) -> Iterator[str]:
             yield f"{dtype}: {text}"
         if failed:  # the other dtypes would fail for the same reason
             return
+    yield from _each_alone(subject)
+
+
+def _each_alone(subject: Subject) -> Iterator[str]:
+    """Check derivatives by one operand, where a rule meets ``None`` as the tangents of the others."""
+    names, operands = subject.op.primitive.operands, subject.operands
+    moving = [i for i, s in enumerate(subject.specs) if s.inexact]
+
+    def by(i: int) -> Callable[[Any], Any]:
+        return lambda x: subject.op(*operands[:i], x, *operands[i + 1 :])
+
+    for i in moving if len(moving) > 1 else ():
+        what = f"by {names[min(i, len(names) - 1)].lstrip('*')} alone"
+        try:
+            check_grads(by(i), [operands[i]])
+        except TenferroError as error:
+            yield f"{what}: {error}"
+        except Exception as error:
+            yield f"{what}, the rule raises {type(error).__name__} ({error}); in the tuples of a rule, None means zero"
 
 
 SERIES_ORDER: Final = 3

@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_ad._rules import rule_of
 from tenferro_ad._variable import variable
-from tenferro_ad.primitive_checks._subject import Subject
+from tenferro_ad.primitive_checks._subject import Arrays, Subject
 from tenferro_runtime import compile, load, trace, vmap
 from tenferro_runtime.batching import how_batched
 from tenferro_runtime.expanding import apply_expansion, has_expansion
@@ -49,11 +49,7 @@ def modes(subject: Subject) -> Iterator[str]:
 
 def batches(subject: Subject) -> Iterator[str]:
     """Check `vmap` over all operands, and over each alone, against single calls."""
-    other = [a[::-1].copy() if a.ndim else a for a in subject.arrays]
-    try:
-        lanes = [subject.arrays, other] if len(other) and subject.results(other) else [subject.arrays] * 2
-    except Exception:  # the kernel may refuse reversed operands
-        lanes = [subject.arrays] * 2
+    lanes = _unrelated(subject)
     how = how_batched(subject.op.primitive)
     count = len(subject.arrays)
     for mapped in {tuple(range(count)), *[(i,) for i in range(count)]}:
@@ -68,6 +64,31 @@ def batches(subject: Subject) -> Iterator[str]:
             continue
         if not all(map(close, got, want)):
             yield f"under vmap with in_axes={axes} ({how}), the op returns other results than alone; correct its rule"
+
+
+def _unrelated(subject: Subject) -> list[Arrays]:
+    """The operands of three lanes: the example, and elements that no rearrangement of it has, within its range."""
+    rng = np.random.default_rng(0)
+
+    def scaled(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return a * a.dtype.type(rng.uniform(0.9, 1.0)) if a.dtype.kind in "fc" else a
+
+    def mixed(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        other = rng.permutation(a.ravel()).reshape(a.shape)
+        if a.dtype.kind not in "fc":
+            return other
+        between = (a + (other - a) * rng.uniform(0.2, 0.8, a.shape)).astype(a.dtype)
+        return scaled(a) if np.array_equal(between, a) else between
+
+    for vary in (mixed, scaled):
+        lanes = [subject.arrays, *[[np.asarray(vary(a)) for a in subject.arrays] for _ in range(2)]]
+        try:
+            for lane in lanes:
+                subject.results(lane)
+        except Exception:  # the kernel may refuse these values, as of matrices that are no longer symmetric
+            continue
+        return lanes
+    return [subject.arrays] * 3
 
 
 def _recordable(subject: Subject) -> bool:
