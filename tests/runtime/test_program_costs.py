@@ -358,7 +358,7 @@ def ratios() -> dict[tuple[str, int, int], float]:
 def test_the_work_arrays_of_lapack_are_predicted(
     case: tuple[str, int, int], ratios: dict[tuple[str, int, int], float]
 ) -> None:
-    """Without the work arrays the ratios would be 0.8 at most; the system counts pages with an error of some percent."""
+    """Without work arrays the ratios would be 0.8 at most; the system counts pages with an error of some percent."""
     assert 0.9 < ratios[case] < 1.1
 
 
