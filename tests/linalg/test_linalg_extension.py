@@ -74,6 +74,7 @@ def device():
 
     cupy: Any = Module("cupy")
     cupy.asnumpy = np.asarray
+    cupy.cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(is_hip=True))  # without the calls of cuBLAS
     from tenferro_linalg._array_provider import CupyProvider
 
     return CupyProvider({"numpy": cupy, "scipy.linalg": scipy.linalg}.__getitem__)
@@ -108,7 +109,8 @@ def test_the_device_provider_names_failures(device):
     with pytest.raises(NumericalError, match=r"operand contains nan or inf at index \(0, 1\)"):
         device.finite("svd", np.array([[0.0, np.nan]]))
     with pytest.raises(NumericalError, match=r"inv: matrix \(1,\) of the stack is singular"):
-        device._checked("inv", (np.array([np.eye(2), np.full((2, 2), np.inf)]),), "is singular; use pinv")
+        found = np.array([np.eye(2), np.full((2, 2), np.inf)])
+        device._checked("inv", found, (found,), "is singular; use pinv")
 
 
 def test_public_names_are_documented_and_complete():

@@ -18,6 +18,9 @@ BARE = {
     ("tenferro_tensor_core/forks.py", "RLock"): "`new_lock` makes them here",
     ("tenferro_runtime/rendering/_background.py", "Condition"): "around a lock of `new_lock`; made anew in a child",
     ("tenferro_runtime/executing/_timeline.py", "Lock"): "lives as long as one run, whose threads all vanish together",
+    ("tenferro_tensor/conformance/_stream_checks.py", "Barrier"): "lives as long as a check, whose threads it starts",
+    ("tenferro_tensor/conformance/_stream_checks.py", "Event"): "one thread waits for it, and nothing sets it",
+    ("tenferro_ad/compiler_checks/_conduct.py", "Barrier"): "lives as long as a check, whose threads it starts",
     ("tenferro_cpu/pools/_thread.py", "allocate_lock"): "belongs to a thread, which a child loses with its pool",
 }
 """Locks that `new_lock` does not make, and why they need no mending."""

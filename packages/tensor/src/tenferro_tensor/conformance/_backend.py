@@ -82,7 +82,9 @@ class CheckedBackend:
             return None
         outs = out if isinstance(out, tuple) else (out,)
         if (op, ins) not in self._kernels:
-            self._kernels[op, ins] = self._kernel(op, ins, outs)
+            run = self._kernel(op, ins, outs)
+            known = run is None or _agrees(KernelCall(op, example.arrays, outs, run))
+            self._kernels[op, ins] = run if known else None
         run = self._kernels[op, ins]
         return None if run is None else KernelCall(op, example.arrays, outs, run)
 
@@ -140,6 +142,14 @@ def by_numpy(trial: KernelCall, arrays: Sequence[Elements]) -> list[Elements]:
     with np.errstate(all="ignore"):
         out = run(*[a if a.ndim else a[()] for a in arrays]) if run else arrays[0]
     return [np.array(x, order="C") for x in (out if isinstance(out, tuple) else (out,))]
+
+
+def _agrees(trial: KernelCall) -> bool:
+    """Whether the op has the dtypes of its inference; where it has not, that is no mistake of a backend."""
+    try:
+        return [x.dtype for x in by_numpy(trial, trial.arrays)] == [s.dtype for s in trial.outs]
+    except TenferroError:  # these numbers are refused
+        return True
 
 
 def difference(got: Elements, want: Elements) -> str:
