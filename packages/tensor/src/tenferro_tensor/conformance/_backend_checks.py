@@ -94,16 +94,19 @@ def devices(subject: CheckedBackend) -> Iterator[str]:
             yield f"device_of a value on {device} is {home!r}; return its device, or None"
 
 
+def unknown_to_all(x: Spec) -> Spec:
+    """An operation without a kernel."""
+    return x
+
+
+_UNKNOWN: Final = Primitive(unknown_to_all, family="nobody.unknown_to_all.v1").op()
+
+
 def missing_kernels(subject: CheckedBackend) -> Iterator[str]:
     """Check that an operation that nobody knows is refused."""
-
-    def unknown_to_all(x: Spec) -> Spec:
-        """An operation without a kernel."""
-        return x
-
     spec = Spec((3,), np.dtype("float64"), subject.place)
     try:
-        subject.backend.kernel(Primitive(unknown_to_all).op(), (spec,), (spec,), subject.device)
+        subject.backend.kernel(_UNKNOWN, (spec,), (spec,), subject.device)
     except UnsupportedError as error:
         if "unknown_to_all" not in str(error):
             yield f"an operation without a kernel is refused by {error}; name the operation"
