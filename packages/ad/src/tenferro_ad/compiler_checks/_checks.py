@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -129,18 +129,21 @@ def sizes(subject: CheckedCompiler) -> Iterator[str]:
     def two(x: Any) -> Any:
         return x @ x.mT, x[:, ::-1], sum(x, axis=1)
 
-    shapes: dict[Any, list[tuple[int, ...]]] = {
-        one: [(3,), (5,), (0,), (1,), (3,)],
-        two: [(2, 3), (0, 3), (3, 0), (1, 1), (2, 3)],
-    }
-    runs = {f: subject.compiled(f) for f in shapes}
+    ones, twos = [(3,), (5,), (0,), (1,), (3,)], [(2, 3), (0, 3), (3, 0), (1, 1), (2, 3)]
+    cases = [(f"a function of the shapes {shapes}", f, shapes) for f, shapes in ((one, ones), (two, twos))]
+    yield from at_shapes(subject, cases, _numbered)
+
+
+def at_shapes(
+    subject: CheckedCompiler,
+    cases: Sequence[tuple[str, Callable[[Any], Any], Sequence[tuple[int, ...]]]],
+    numbers: Callable[[tuple[int, ...]], Elements],
+) -> Iterator[str]:
+    """The differences of named functions, each compiled once, at one shape of their argument after the other."""
+    runs = [(what, subject.compiled(f), f, shapes) for what, f, shapes in cases]
     yield from compared(
         subject,
-        [
-            (f"a function of the shapes {shapes[f]}, at {shape}", runs[f], f, (_numbered(shape),))
-            for f in shapes
-            for shape in shapes[f]
-        ],
+        [(f"{what}, at {shape}", run, f, (numbers(shape),)) for what, run, f, shapes in runs for shape in shapes],
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
 
 from tenferro_ad.compiler_checks._checked import CheckedCompiler, leaves
-from tenferro_ad.compiler_checks._checks import compared
+from tenferro_ad.compiler_checks._checks import at_shapes
 from tenferro_ad.compiler_checks._programs import EFFECTS, Elements, M, V
 from tenferro_runtime import exp, sum, tanh
 from tenferro_runtime.extension import REGISTRY, NumericalError, Primitive, Spec
@@ -60,19 +60,13 @@ def guards(subject: CheckedCompiler) -> Iterator[str]:
     def by_equality(x: Any) -> Any:
         return exp(x) * x if x.shape[0] == x.shape[1] else x * x + 1.0
 
-    shapes: dict[Callable[[Any], Any], list[tuple[int, ...]]] = {
-        by_size: [(5,), (2,), (4,), (3,), (0,), (5,)],
-        by_equality: [(2, 3), (2, 2), (3, 2), (3, 3), (0, 0), (2, 3)],
-    }
-    runs = {f: subject.compiled(f) for f in shapes}
-    yield from compared(
-        subject,
-        [
-            (f"a function that depends on sizes, {f.__name__}, at {shape}", runs[f], f, (_counted(shape),))
-            for f in shapes
-            for shape in shapes[f]
-        ],
-    )
+    by_sizes = [(5,), (2,), (4,), (3,), (0,), (5,)]
+    by_equalities = [(2, 3), (2, 2), (3, 2), (3, 3), (0, 0), (2, 3)]
+    cases = [
+        (f"a function that depends on sizes, {f.__name__}", f, shapes)
+        for f, shapes in ((by_size, by_sizes), (by_equality, by_equalities))
+    ]
+    yield from at_shapes(subject, cases, _counted)
 
 
 def _counted(shape: tuple[int, ...]) -> Elements:

@@ -26,8 +26,7 @@ def update_in_place(function: LoopFunction) -> LoopFunction:
     Returns:
         The function with fewer temporaries.
     """
-    moving = swapped(function.body)
-    if not moving:
+    if not swapped(function.body):
         return function
     counts = _mentions(function.body)
     gone: set[int] = set()
@@ -59,7 +58,7 @@ def _mentions(statements: Sequence[Statement]) -> Counter[int]:
 def _may_stay(loop: For | While, home: Buffer, spare: Buffer) -> bool:
     """Whether an iteration may write the new value where the old one is.
 
-    Every iteration writes all of the spare buffer, or what it keeps was copied to it by statements outside of the loop.
+    Nothing outside of the loop names the spare buffer, so that an iteration writes all of it that is ever read.
     """
     pairs = [{a.number, b.number} for a, b in loop.swaps]
     once = sum(not p.isdisjoint({home.number, spare.number}) for p in pairs) == 1
