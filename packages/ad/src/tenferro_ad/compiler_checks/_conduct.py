@@ -98,14 +98,16 @@ def threads(subject: CheckedCompiler) -> Iterator[str]:
                 yield f"{wrong} of 50 calls in thread {k} have wrong results; let no two calls share memory"
 
 
+def root_of_check(x: Spec) -> Spec:
+    """Square roots of numbers that are not negative."""
+    return x
+
+
+_ROOT: Final = Primitive(root_of_check, family="nobody.root_of_check.v1")
+
+
 def errors(subject: CheckedCompiler) -> Iterator[str]:
     """Check a step that the compiler cannot know, and whose kernel may fail."""
-
-    def root_of_check(x: Spec) -> Spec:
-        """Square roots of numbers that are not negative."""
-        return x
-
-    primitive = Primitive(root_of_check)
     kind = subject.put(V).device.kind
 
     def root(x: Any) -> Any:
@@ -113,8 +115,8 @@ def errors(subject: CheckedCompiler) -> Iterator[str]:
             raise NumericalError("root_of_check: an element is negative")
         return x**0.5
 
-    with REGISTRY.kernel(primitive, kind, lambda ins, outs: root):
-        run = subject.compiled(lambda x: primitive.op()(x * 2.0) + 1.0)
+    with REGISTRY.kernel(_ROOT, kind, lambda ins, outs: root):
+        run = subject.compiled(lambda x: _ROOT.op()(x * 2.0) + 1.0)
         for array, fails in ((np.abs(V), False), (V, True), (np.abs(V), False)):
             try:
                 (got,) = leaves(run(subject.put(array.copy())))

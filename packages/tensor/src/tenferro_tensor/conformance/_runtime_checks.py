@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -222,24 +222,28 @@ def memory_in_use(subject: CheckedRuntime) -> Iterator[str]:
                 yield from same("a value made meanwhile", read(other, stream), np.full(LARGE, 7.0))
 
 
+def failing(x: Spec) -> Spec:
+    """An operation whose kernel fails."""
+    return x
+
+
+_FAILING: Final = Primitive(failing, family="nobody.failing.v1")
+
+
 def failures(subject: CheckedRuntime) -> Iterator[str]:
     """Check that a failing kernel is an error at once or at every later wait, and stays with its streams."""
-
-    def failing(x: Spec) -> Spec:
-        """An operation whose kernel fails."""
-        return x
 
     def fail(*raws: Any) -> Any:
         raise NumericalError("planted by check_device_runtime")
 
-    primitive, device = Primitive(failing), subject.last
+    device = subject.last
     spec, s, t = spec_on(device, (8,)), device.stream(), device.stream()
     x = device.upload(numbers(0), s)
     with (
-        REGISTRY.kernel(primitive, "cpu", lambda ins, outs: fail),
-        REGISTRY.kernel(primitive, device.id.kind, lambda ins, outs: fail),
+        REGISTRY.kernel(_FAILING, "cpu", lambda ins, outs: fail),
+        REGISTRY.kernel(_FAILING, device.id.kind, lambda ins, outs: fail),
     ):
-        run = get_backend(device.id.kind).kernel(primitive.op(), (spec,), (spec,), device.id)
+        run = get_backend(device.id.kind).kernel(_FAILING.op(), (spec,), (spec,), device.id)
         try:
             (out,) = s.launch(run, (x,), (spec,))
         except NumericalError:
