@@ -55,6 +55,20 @@ def test_compiled_functions_and_their_gradients_give_the_bits_of_eager_calls(nam
         assert bits(compiled(x)) == expected
 
 
+@pytest.mark.parametrize("shape", [(), (7,), (1, 1), (4, 1), (5, 3), (40, 30), (0, 3)])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_sums_of_what_is_repeated_have_the_bits_of_eager_calls(shape: tuple[int, ...], axis: Any) -> None:
+    x = tr.asarray(RNG.standard_normal(shape))
+    for lead in ((3,), (1,), (700,)):
+        for wide in ((*lead, *shape), (*lead, *[9 if n == 1 else n for n in shape])):
+
+            def f(x, wide=wide):
+                alone, beside = tr.broadcast_to(x, wide), tr.broadcast_arrays(x, tr.zeros(wide))[0]
+                return tr.sum(alone, axis=axis), tr.sum(beside, axis=axis)
+
+            assert bits(tr.compile(f, deterministic=True)(x)) == bits(f(x)), wide
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_of_deterministic_functions_are_deterministic(name: str) -> None:
     f, raw = FUNCTIONS[name]

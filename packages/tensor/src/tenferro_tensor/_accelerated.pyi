@@ -130,6 +130,7 @@ def reflected(op: OpBase, /) -> Callable[[Any, Any], Any]: ...
 def unary(op: OpBase, /) -> Callable[[Any], Any]: ...
 
 DIRECT_MAX_BYTES: int
+REPEATED_MAX_SIZE: int
 
 class DirectFunction:
     __name__: str

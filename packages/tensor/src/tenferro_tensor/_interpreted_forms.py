@@ -11,6 +11,11 @@ import numpy as np
 
 COPY_MAX_BYTES: Final = 1 << 16
 """Largest non-contiguous array in bytes that NumPy reshapes by a copy."""
+REPEATED_MAX_SIZE: Final = 2048
+"""Most elements of a broadcast that are copied: a view costs more than so few.
+
+One number for calls and kernels: the order in which NumPy adds up an array follows its strides.
+"""
 
 
 def _extents(shape: Any) -> bool:
@@ -58,18 +63,21 @@ def transposed(x: Any, /) -> Any:
 
 
 def broadcasted(x: Any, shape: Any, /) -> Any:
-    """A read-only view that repeats the elements.
+    """A read-only view that repeats the elements, or a small copy of it.
 
     Args:
         x: array.
         shape: extents.
 
     Returns:
-        The view, or None.
+        The view or the copy, or None.
     """
     if not _extents(shape) and shape.__class__ is not int:
         return None
-    return np.broadcast_to(x, shape) if x.__class__ is np.ndarray else None
+    if x.__class__ is not np.ndarray:
+        return None
+    out = np.broadcast_to(x, shape)
+    return out.copy() if out.size <= REPEATED_MAX_SIZE and out.size != x.size else out
 
 
 def copied(x: Any, /) -> Any:

@@ -5,6 +5,7 @@ from tenferro_tensor._interpreted import SCALARS, key_parts
 try:
     from tenferro_tensor._accelerated import (
         DIRECT_MAX_BYTES,
+        REPEATED_MAX_SIZE,
         DirectFunction,
         DualBase,
         Entry,
@@ -74,6 +75,7 @@ except ModuleNotFoundError:
         spec_of_raw,
     )
     from tenferro_tensor._interpreted_forms import (
+        REPEATED_MAX_SIZE,
         broadcasted,
         copied,
         counted,
@@ -87,6 +89,7 @@ except ModuleNotFoundError:
 
 __all__ = [
     "DIRECT_MAX_BYTES",
+    "REPEATED_MAX_SIZE",
     "SCALARS",
     "DirectFunction",
     "DualBase",

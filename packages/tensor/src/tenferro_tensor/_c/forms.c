@@ -3,6 +3,7 @@
 #include "_c/values.h"
 
 #define COPY_MAX_BYTES (1 << 16) /* largest non-contiguous array that NumPy reshapes by a copy */
+#define REPEATED_MAX_SIZE 2048   /* most elements of a broadcast that are copied: a view costs more than so few */
 
 static int is_array(PyObject *const *args, Py_ssize_t n, Py_ssize_t due)
 {
@@ -87,12 +88,14 @@ static PyObject *transposed(PyObject *module, PyObject *x)
     return PyArray_Transpose((PyArrayObject *)x, NULL);
 }
 
-PyDoc_STRVAR(broadcasted_doc, "broadcasted($module, x, shape, /)\n--\n\nA read-only view that repeats the elements.");
+PyDoc_STRVAR(broadcasted_doc, "broadcasted($module, x, shape, /)\n--\n\nA read-only view that repeats the elements, or a "
+                              "small copy of it.");
 
 static PyObject *broadcasted(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
     npy_intp extents[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    int count;
+    npy_intp size = 1;
+    int count, repeats = 0;
     if (n != 2 || !is_array(args, n, 2) || (count = extents_of(args + 1, 1, extents)) < 0) {
         Py_RETURN_NONE;
     }
@@ -104,6 +107,8 @@ static PyObject *broadcasted(PyObject *module, PyObject *const *args, Py_ssize_t
             Py_RETURN_NONE;
         }
         strides[i] = have == 1 ? 0 : PyArray_STRIDE(x, i - ahead);
+        size = size > REPEATED_MAX_SIZE && extents[i] ? size : size * extents[i];
+        repeats |= have != extents[i];
     }
     if (ahead < 0) {
         Py_RETURN_NONE;
@@ -112,6 +117,9 @@ static PyObject *broadcasted(PyObject *module, PyObject *const *args, Py_ssize_t
     PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, count, extents, strides, PyArray_DATA(x), 0, NULL);
     if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(x)) < 0) {
         Py_CLEAR(view);
+    }
+    if (view != NULL && repeats && size <= REPEATED_MAX_SIZE) {
+        Py_SETREF(view, PyArray_NewCopy((PyArrayObject *)view, NPY_CORDER));
     }
     return view;
 }
@@ -241,5 +249,8 @@ static PyMethodDef functions[] = {
 
 int tenferro_add_forms(PyObject *module)
 {
+    if (PyModule_AddIntConstant(module, "REPEATED_MAX_SIZE", REPEATED_MAX_SIZE) < 0) {
+        return -1;
+    }
     return PyModule_AddFunctions(module, functions);
 }

@@ -2,10 +2,11 @@
 
 import math
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from tenferro_tensor._primitive import is_open
 from tenferro_tensor._spec import Spec
+from tenferro_tensor.calls import REPEATED_MAX_SIZE
 from tenferro_tensor.catalog import structure as ops
 from tenferro_tensor.reference._table import (
     Ints,
@@ -18,9 +19,6 @@ from tenferro_tensor.reference._table import (
     with_sizes,
 )
 from tenferro_tensor_core import DimLike
-
-COPY_MAX_SIZE: Final = 2048
-"""Largest broadcast (in elements) that is copied: a view costs more than so few elements."""
 
 
 def _aligned(shape: tuple[DimLike, ...], dims: Ints) -> Any:
@@ -52,7 +50,7 @@ def kernels(xp: Any, special: Special) -> Table:
         x = x.reshape(aligned)
         if aligned == shape:
             return x
-        if math.prod(shape) > COPY_MAX_SIZE:
+        if math.prod(shape) > REPEATED_MAX_SIZE:
             return xp.broadcast_to(x, shape)
         out = xp.empty(shape, x.dtype)
         out[...] = x
