@@ -32,12 +32,12 @@ from loops import contestants, warm
 STAGES = {
     "record": ("tenferro_runtime.compiling._compiled", "Compiled._trace"),
     "passes": ("tenferro_runtime.runtime", "Runtime.optimise"),
-    "lower": ("tenferro_runtime.whole._form", "_lowered"),
-    "render": ("tenferro_cpu.native.whole._entry", "render"),
+    "lower": ("tenferro_runtime.lowering.whole._form", "_lowered"),
+    "render": ("tenferro_cpu.native.codegen.whole._entry", "render"),
     "parse": ("llvmlite.binding", "parse_assembly"),
-    "optimise": ("tenferro_cpu.native.machine._jit", "Engine._optimise"),
+    "optimise": ("tenferro_cpu.native.codegen.machine._jit", "Engine._optimise"),
     "generate": ("llvmlite.binding", "TargetMachine.emit_object"),
-    "load": ("tenferro_cpu.native.machine._jit", "Engine._linked"),
+    "load": ("tenferro_cpu.native.codegen.machine._jit", "Engine._linked"),
 }
 """Module and name of the function that is a stage."""
 
@@ -80,8 +80,8 @@ def functions(text: str) -> list[str]:
 
 def measure(name: str, chosen: argparse.Namespace) -> dict[str, Any]:
     """Stages and counts of one program, in this process."""
-    from tenferro_cpu.native.machine._jit import Engine
-    from tenferro_runtime import fusion
+    from tenferro_cpu.native.codegen.machine._jit import Engine
+    from tenferro_runtime.running import fusion
 
     call = contestants(every()[name], chosen.size, chosen.gradients)["tenferro"]
     warm()

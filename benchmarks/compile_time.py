@@ -23,8 +23,8 @@ import numpy as np
 
 import tenferro_ad as ad
 import tenferro_runtime as tr
-from tenferro_cpu.native.machine._jit import Engine
-from tenferro_cpu.native.whole import NAME, render
+from tenferro_cpu.native.codegen.machine._jit import Engine
+from tenferro_cpu.native.codegen.whole import NAME, render
 from tenferro_einsum import einsum
 from tenferro_runtime.lowering import lower
 

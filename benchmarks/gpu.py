@@ -24,7 +24,7 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_einsum import einsum
 from tenferro_gpu import CudaContext, download, upload
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import device_runtime
 from tenferro_tensor_core import BackendUnavailableError
 

@@ -38,7 +38,7 @@ from turns import leaves, medians  # noqa: E402
 import tenferro_ad as ad  # noqa: E402
 import tenferro_linalg as tl  # noqa: E402
 import tenferro_runtime as tr  # noqa: E402
-from tenferro_runtime.fusion import wait  # noqa: E402
+from tenferro_runtime.running.fusion import wait  # noqa: E402
 
 jax, torch = contestants.optional("jax"), contestants.optional("torch")
 jnp = jax.numpy if jax else None

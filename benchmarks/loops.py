@@ -104,7 +104,7 @@ def flat(name: str, result: Any, gradients: bool) -> Any:
 
 def measure(program: LoopProgram, size: str, chosen: argparse.Namespace, tell: Callable[[Row], None]) -> None:
     """Tell what is found about a row, as soon as it is found."""
-    from tenferro_runtime import fusion
+    from tenferro_runtime.running import fusion
 
     calls = contestants(program, size, chosen.gradients)
     calls = {name: call for name, call in calls.items() if name not in chosen.without}

@@ -26,9 +26,9 @@ import numpy as np  # noqa: E402 - after the number of threads
 
 import tenferro_runtime as tr  # noqa: E402
 from tenferro_cpu.native import Engine, engine  # noqa: E402
-from tenferro_cpu.native.whole import LEVEL, NAME, render  # noqa: E402
-from tenferro_runtime.fusion import wait  # noqa: E402
+from tenferro_cpu.native.codegen.whole import LEVEL, NAME, render  # noqa: E402
 from tenferro_runtime.lowering import lower  # noqa: E402
+from tenferro_runtime.running.fusion import wait  # noqa: E402
 
 Call = Callable[[], Any]
 

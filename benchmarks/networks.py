@@ -27,7 +27,7 @@ from turns import medians  # noqa: E402
 import tenferro_ad as ad  # noqa: E402
 import tenferro_linalg as tl  # noqa: E402
 import tenferro_runtime as tr  # noqa: E402
-from tenferro_runtime.fusion import wait  # noqa: E402
+from tenferro_runtime.running.fusion import wait  # noqa: E402
 
 jax = contestants.optional("jax")
 

@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402 - after the number of threads
 import tenferro_runtime as tr  # noqa: E402
 from tenferro_ad import value_and_grad  # noqa: E402
 from tenferro_einsum import einsum  # noqa: E402
-from tenferro_runtime import fusion  # noqa: E402
+from tenferro_runtime.running import fusion  # noqa: E402
 
 Calls = dict[str, Callable[[], Any]]
 ROUNDS = 21

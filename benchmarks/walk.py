@@ -22,7 +22,7 @@ import numpy as np
 
 import tenferro_runtime as tr
 from tenferro_ad import grad
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 
 
 def walked(f: Callable[..., Any], *args: Any) -> set[CodeType]:

@@ -70,15 +70,16 @@ print(*sorted({*sys.modules} - before))
 """
 
 FIRST_OPERATION = """
-    _ _backend native native._compiled native._extension
+    _ _backend native native._compiled native._extension native._host
+    native.codegen native.codegen.machine native.codegen.machine._jit
     native.copying native.copying._copy native.copying._movement native.copying.tuning
-    native.entries native.entries._eager native.entries._eager_reduce native.entries._relayout
+    native.eager native.eager._eager native.eager._eager_reduce native.eager._relayout
     native.kernels native.kernels._driver native.kernels._elementwise native.kernels._fixed native.kernels._forms
     native.kernels._fused_entry native.kernels._code native.kernels._limits native.kernels._planned
-    native.kernels._reduce native.kernels._strided
-    native.machine native.machine._host native.machine._jit native.memory native.memory._pool
-    native.ordering native.ordering._along native.products native.products._products native.products.tuning
-    native.random native.random._draw native.threads native.threads._arbiter native.threads._blas native.threads._team
+    native.kernels._reduce native.kernels._strided native.kernels.ordering native.kernels.ordering._along
+    native.kernels.products native.kernels.products._products native.kernels.products.tuning
+    native.kernels.random native.kernels.random._draw native.memory native.memory._pool
+    native.threads native.threads._arbiter native.threads._blas native.threads._team
     native.threads._threads pools pools._affinity pools._opened pools._pool pools._thread
 """
 """Modules of tenferro_cpu that the first product and sum of a process load: tables of kernels, memory and threads.
@@ -145,9 +146,9 @@ def test_modules_are_attributes_without_an_import_of_their_own(name: str) -> Non
 
 
 NOT_NEEDED = {
-    "differentiation": "tenferro_runtime.executing tenferro_runtime.reports tenferro_runtime.lowering",
-    "gradient": "tenferro_runtime.executing tenferro_runtime.lowering",
-    "program": "tenferro_runtime.executing tenferro_runtime.reports tenferro_tensor.loop_ir csv",
+    "differentiation": "tenferro_runtime.placement tenferro_runtime.reports tenferro_runtime.lowering",
+    "gradient": "tenferro_runtime.placement tenferro_runtime.lowering",
+    "program": "tenferro_runtime.placement tenferro_runtime.reports tenferro_tensor.loop_ir csv",
     "decomposition": "tenferro_runtime.random tenferro_runtime.special opt_einsum scipy csv",
 }
 """Modules that would make a step slower: of plans for several devices, of programs as loops, of a scan of what is

@@ -27,7 +27,7 @@ import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_einsum import einsum
 from tenferro_gpu import CudaContext, RocmContext, download, upload
-from tenferro_runtime.fusion import kernel_stats, wait
+from tenferro_runtime.running.fusion import kernel_stats, wait
 from tenferro_tensor import DeviceMemoryError, compute_context, device_runtime, get_backend
 from tenferro_tensor_core import NumericalError
 

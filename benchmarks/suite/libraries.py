@@ -28,8 +28,8 @@ def tenferro() -> dict[str, Any]:
     import tenferro_linalg
     import tenferro_runtime as tr
     from tenferro_einsum import einsum
-    from tenferro_runtime import fusion
     from tenferro_runtime.extension import caches
+    from tenferro_runtime.running import fusion
 
     def forget() -> None:
         tr.current_runtime().clear()

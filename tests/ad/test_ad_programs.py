@@ -9,8 +9,8 @@ import tenferro_runtime as tr
 from tenferro_ad import check_grads, checkpoint, grad, jacfwd, jvp, linearize, value_and_grad, variable, vjp
 from tenferro_ad._partition import split_forward, split_reverse
 from tenferro_ad._rematerialization import movable
-from tenferro_runtime import fusion
 from tenferro_runtime.extension import check_program
+from tenferro_runtime.running import fusion
 from tenferro_tensor import Spec, Tensor, tensor
 from tenferro_tensor.identity import identity
 from tenferro_tensor_core import TracingError

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 import tenferro_runtime as tr
 from tenferro_ad import checkpoint, grad, jacfwd, jacrev, jvp, linearize, value_and_grad, variable, vjp
 from tenferro_einsum import einsum, plan
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError
 from thorough import tries

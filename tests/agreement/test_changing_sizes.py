@@ -9,7 +9,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, vjp
 from tenferro_cpu.native import available
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor.checked import CHECKED_VARIABLE
 from tenferro_tensor_core import AxisError, ShapeError
 

@@ -17,8 +17,8 @@ from random_programs import Random, random_functions
 from tenferro_ad import value_and_grad
 from tenferro_einsum import einsum
 from tenferro_linalg import eigh, solve, svd
-from tenferro_runtime import fusion
 from tenferro_runtime.extension import flatten
+from tenferro_runtime.running import fusion
 
 pytestmark = pytest.mark.optimised
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from native_kernels import FUNCTIONS
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_tensor_core import DTYPES, TenferroError
 from thorough import THOROUGH

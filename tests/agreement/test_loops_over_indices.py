@@ -18,8 +18,8 @@ from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.extension import Program, optimise
 from tenferro_runtime.ir._program import inner_programs
 from tenferro_runtime.ir._reuse import UPDATES as UPDATES_IN_PLACE
-from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.running._execute import lowered
+from tenferro_runtime.running.rendering._overwriting import overwriting
 from tenferro_tensor import Spec, catalog
 from thorough import tries
 

@@ -10,7 +10,7 @@ import pytest
 import tenferro_runtime as tr
 from tenferro_ad import grad, value_and_grad
 from tenferro_linalg import svdvals
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 
 
 def loss(x, w):

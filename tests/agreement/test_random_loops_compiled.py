@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 import tenferro_runtime as tr
 from random_loops import SHAPES, Recipe, recipes
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from thorough import tries
 
 

@@ -13,7 +13,7 @@ import pytest
 import tenferro_runtime as tr
 from array_api_special import BINARY, COMPLEX, UNARY, collected
 from tenferro_cpu.native import available
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor import Primitive, Spec, catalog, tensor
 from tenferro_tensor_core import DTYPES, TenferroError
 from tenferro_xla import XlaExecutor

@@ -10,7 +10,7 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_einsum import einsum
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
-from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.eager import _eager
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from native_kernels import FUNCTIONS, has_form
 from tenferro_cpu.native import available
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries import _eager
-from tenferro_cpu.native.machine import _jit
+from tenferro_cpu.native.codegen.machine import _jit
+from tenferro_cpu.native.eager import _eager
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 

@@ -8,7 +8,7 @@ import pytest
 
 from tenferro_cpu.native import available
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries import _eager, _eager_reduce
+from tenferro_cpu.native.eager import _eager, _eager_reduce
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 

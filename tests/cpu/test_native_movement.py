@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kernel_check import spec_of
+from tenferro_cpu.native.codegen.machine import _jit
 from tenferro_cpu.native.copying import _movement
-from tenferro_cpu.native.machine import _jit
 from tenferro_tensor import catalog as c
 from tenferro_tensor import get_backend
 from tenferro_tensor.reference import kernels

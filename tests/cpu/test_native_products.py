@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from kernel_check import spec_of
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.codegen.machine import _jit
 from tenferro_cpu.native.contraction._kernel import CpuContraction
-from tenferro_cpu.native.machine import _jit
-from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.kernels.products import _products
 from tenferro_tensor import catalog as c
 from tenferro_tensor.reference import kernels
 

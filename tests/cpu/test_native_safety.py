@@ -15,7 +15,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="guard pages are made
 ENTRIES = """
 import warnings
 import numpy as np
-from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.eager import _eager
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 
@@ -54,7 +54,7 @@ def test_entries_stay_inside_of_their_arrays() -> None:
 PRODUCTS = """
 import itertools
 import numpy as np
-from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.kernels.products import _products
 from tenferro_tensor import Spec, catalog
 from thorough import tries
 

@@ -30,7 +30,7 @@ def rendering(texts: list[str]) -> Callable[[], str]:
 
 
 def test_a_text_is_rendered_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tenferro_cpu.native.machine import _jit
+    from tenferro_cpu.native.codegen.machine import _jit
 
     texts: list[str] = []
     cache = ObjectCache(tmp_path / "objects")
@@ -56,7 +56,7 @@ def test_a_text_is_rendered_once_for_all_processes(tmp_path: Path, monkeypatch: 
 
 
 def test_notes_are_made_once(tmp_path: Path) -> None:
-    from tenferro_cpu.native.machine import _jit
+    from tenferro_cpu.native.codegen.machine import _jit
 
     made: list[int] = []
     cache = ObjectCache(tmp_path / "objects")
@@ -108,7 +108,7 @@ def test_kernels_that_differ_have_another_identity(monkeypatch: pytest.MonkeyPat
 
 CALLED = """
 import numpy as np, tenferro_runtime as tr
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 f = tr.compile(lambda x: tr.exp(x) * x + 1.0)
 x = tr.asarray(np.ones(8))
 for _ in range(3):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tenferro_cpu
-from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.kernels.products import _products
 from tenferro_cpu.native.threads import _blas, _threads
 from tenferro_cpu.native.threads._threads import PER_THREAD, Arbiter, bounded, threads, usable_cores, wanted
 from tenferro_tensor import Spec

@@ -13,7 +13,7 @@ from host_kernels import COMPILER
 from installed_plugins import MODULE, Installed
 from tenferro_ad import grad
 from tenferro_cpu import device
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor import clear_plans, entry_points
 from tenferro_tensor.device_model import _offered
 from tenferro_tensor_core import ArgumentError, RegistryError

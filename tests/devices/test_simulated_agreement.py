@@ -16,7 +16,8 @@ from simulated.faults import Faults
 from simulated.installed import simulated
 from tenferro_ad import EagerTensor, check_grads, grad, hvp, jvp, variable
 from tenferro_einsum import einsum
-from tenferro_runtime import fft, fusion, linalg
+from tenferro_runtime import fft, linalg
+from tenferro_runtime.running import fusion
 from tenferro_tensor_core import HostAdapterError, PlacementError, UnsupportedError
 
 RNG = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from tenferro_ad import check_grads, grad
 from tenferro_cpu import memory_pool
 from tenferro_einsum import einsum, plan
 from tenferro_runtime.extension import caches
-from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.running.rendering._background import COMPILING
 from thorough import tries
 
 SEEDS = st.integers(0, 1 << 40)

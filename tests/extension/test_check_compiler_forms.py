@@ -8,9 +8,9 @@ import pytest
 
 from tenferro_ad.compiler_checks import check_compiler
 from tenferro_runtime.compilers import ProgramCompiler
-from tenferro_runtime.expanding import expand
 from tenferro_runtime.extension import Equation, Literal, Op, Program
-from tenferro_runtime.rendering import step_kernel
+from tenferro_runtime.running.rendering import step_kernel
+from tenferro_runtime.tracing.expanding import expand
 from tenferro_tensor.checking import CheckError
 
 Form = Callable[..., Any]

@@ -10,8 +10,8 @@ from numpy.polynomial.legendre import leggauss
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_cpu import CpuPool
-from tenferro_runtime import fusion
 from tenferro_runtime.extension import REGISTRY, Linear, Spec, primitive
+from tenferro_runtime.running import fusion
 
 X = np.linspace(0.1, 1.3, 4)
 SEEN: list[Any] = []

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from tenferro_ad import check_grads, check_primitive, grad, jvp, variable
-from tenferro_runtime.expanding import expand, expansion_of
 from tenferro_runtime.extension import REGISTRY, Linear, Spec, check_program, primitive
 from tenferro_runtime.ir import sizes_of
 from tenferro_runtime.lowering import lower
+from tenferro_runtime.tracing.expanding import expand, expansion_of
 from tenferro_tensor import HOST
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import verify

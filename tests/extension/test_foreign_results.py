@@ -12,9 +12,9 @@ from simulated.backend import SimBackend
 from simulated.installed import simulated
 from tenferro_ad import grad
 from tenferro_einsum import einsum, run_on
-from tenferro_runtime import fusion
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_runtime.extension import interpret
+from tenferro_runtime.running import fusion
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor_core import RegistryError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
-from tenferro_runtime._new_extension import new
+from tenferro_runtime.extension._new_extension import new
 from tenferro_tensor_core import ArgumentError
 
 COMMAND = ("-W", "error", "-m", "tenferro_runtime.extension", "new")

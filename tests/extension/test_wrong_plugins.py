@@ -40,7 +40,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 CLASH = """
 import sys, tenferro_runtime as tr
-from tenferro_runtime.files import ProgramFileError
+from tenferro_runtime.exporting.files import ProgramFileError
 from tenferro_tensor_core import RegistryError
 import wave_a
 try:
@@ -51,7 +51,7 @@ print(tr.trace(lambda x: wave_a.wave(x), tr.ones(2)).save(sys.argv[1]) != "")
 """
 OTHER = """
 import sys, tenferro_runtime as tr
-from tenferro_runtime.files import ProgramFileError
+from tenferro_runtime.exporting.files import ProgramFileError
 import {module}
 try:
     print(tr.load(sys.argv[1]).run(tr.ones(2))[0].tolist())

@@ -10,7 +10,7 @@ import scipy.fft
 import tenferro_fft as tf
 import tenferro_runtime as tr
 from tenferro_ad import check_grads, jacfwd, jacrev
-from tenferro_runtime.expanding import apply_expansion
+from tenferro_runtime.tracing.expanding import apply_expansion
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError
 from tenferro_xla import XlaExecutor
 

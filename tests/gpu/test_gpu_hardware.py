@@ -10,7 +10,7 @@ from device_cases import WIDER, elementwise, exact, families, require_digits, st
 from tenferro_ad import grad
 from tenferro_einsum import einsum
 from tenferro_gpu import CudaContext, download, upload
-from tenferro_runtime.fusion import kernel_stats, wait
+from tenferro_runtime.running.fusion import kernel_stats, wait
 from tenferro_tensor import DeviceMemoryError, compute_context, device_runtime, get_backend
 
 pytestmark = pytest.mark.gpu

@@ -13,7 +13,7 @@ from fake_cupy import CUDARuntimeError, FakeCupy, OutOfMemoryError
 from hand_written import reducing
 from host_kernels import COMPILER, HostCompiler
 from tenferro_gpu import CudaContext, PoolAllocator, _kernels, _machine_code, download, upload
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import (
     AsynchronousError,
     DeviceMemoryError,

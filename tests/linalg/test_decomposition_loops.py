@@ -12,9 +12,9 @@ import tenferro_ad as ad
 import tenferro_linalg as la
 import tenferro_runtime as tr
 from tenferro_cpu.native import available
-from tenferro_runtime import fusion
 from tenferro_runtime.extension import TenferroError
 from tenferro_runtime.lowering import lower
+from tenferro_runtime.running import fusion
 from tenferro_tensor import Spec
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import verify

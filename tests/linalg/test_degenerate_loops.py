@@ -14,8 +14,8 @@ from linalg_checks import adjoint, hermitian, numbers, with_values
 from tenferro_ad import grad, variable
 from tenferro_linalg._eigh import eigh_
 from tenferro_linalg._svd import svd_
-from tenferro_runtime import fusion
 from tenferro_runtime.lowering import lower
+from tenferro_runtime.running import fusion
 from tenferro_tensor import Spec
 from thorough import tries
 from whole_functions import Native

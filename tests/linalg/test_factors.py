@@ -18,7 +18,7 @@ from linalg_checks import (
     with_values,
 )
 from tenferro_ad import grad
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor import functions as fn
 from tenferro_tensor_core import NumericalError, ShapeError, TenferroError

@@ -8,7 +8,7 @@ import pytest
 import tenferro_runtime as tr
 from linalg_checks import adjoint, assert_derivatives, inner, numbers
 from tenferro_linalg import _algebra, _prefixes
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import tensor
 
 KINDS = ("float64", "complex128")

@@ -8,7 +8,7 @@ import pytest
 import tenferro_runtime as tr
 from linalg_checks import assert_derivatives, inner, numbers
 from tenferro_linalg.factors._lu import rows_taken_
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import tensor
 
 ORDERS = np.array([[2, 0, 3, 1], [1, 3, 2, 0], [0, 1, 2, 3]])

@@ -8,9 +8,9 @@ import pytest
 
 from native_kernels import meaning, operands, values
 from tenferro_cpu.native import available
+from tenferro_cpu.native.codegen.whole._row import render_row
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._rows import combined_rows, mapped_row, reduced_row
-from tenferro_cpu.native.whole._row import render_row
 from tenferro_tensor.catalog import arithmetic, numbers
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
@@ -39,7 +39,7 @@ def require_close(found, expected, what, scale=1.0):
 
 def rules(dtype):
     """Every primitive with a native form for operands of a dtype, and conversions of them."""
-    from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES, RULES
+    from tenferro_cpu.native.codegen.operations._ops import COMPLEX_RULES, FUSED_RULES, RULES
 
     for primitive, (kinds, _) in (*RULES.items(), *FUSED_RULES.items(), *COMPLEX_RULES.items()):
         if np.dtype(dtype).kind in kinds and primitive is not numbers.convert:

@@ -12,7 +12,7 @@ import pytest
 
 from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.copying import _copy, tuning
-from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.eager import _eager
 from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.pools._opened import CALLER
@@ -152,7 +152,7 @@ COLD = """
 import os, signal, sys, threading, time
 import numpy as np
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native._host import Host
 from tenferro_cpu.native.memory._pool import pool
 
 Host.near_bytes = 0

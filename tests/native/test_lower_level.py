@@ -19,7 +19,7 @@ AGAIN = (
 @pytest.mark.skipif(not available(), reason="native kernels are off")
 def test_the_same_at_the_level_of_avx2():
     from tenferro_cpu.native import engine
-    from tenferro_cpu.native.machine._jit import LEVEL_VARIABLE
+    from tenferro_cpu.native.codegen.machine._jit import LEVEL_VARIABLE
 
     if engine().host.level != "avx512":
         pytest.skip("the processor has no wider vectors")
@@ -34,7 +34,7 @@ def test_the_same_at_the_level_of_avx2():
 
 @pytest.mark.skipif(not available(), reason="native kernels are off")
 def test_float16_is_converted_where_there_is_no_instruction():
-    from tenferro_cpu.native.machine._jit import LEVEL_VARIABLE
+    from tenferro_cpu.native.codegen.machine._jit import LEVEL_VARIABLE
 
     chosen = ("-k", "rounding_to_narrow or conversions_of_every", "tests/agreement/test_narrow_floats.py")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *chosen]

@@ -13,7 +13,7 @@ from tenferro_cpu import threads
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.running.rendering._background import COMPILING
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 

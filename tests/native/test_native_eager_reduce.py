@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from native_kernels import reference, values
 from tenferro_cpu.native import available
-from tenferro_cpu.native.entries import _eager_reduce
+from tenferro_cpu.native.eager import _eager_reduce
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels
 

@@ -21,7 +21,7 @@ DIVISIONS = (arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod)
 
 
 def rules():
-    from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES, RULES
+    from tenferro_cpu.native.codegen.operations._ops import COMPLEX_RULES, FUSED_RULES, RULES
 
     for primitive, (kinds, _) in (*RULES.items(), *FUSED_RULES.items(), *COMPLEX_RULES.items()):
         if primitive is not numbers.convert:
@@ -63,7 +63,7 @@ def test_every_rule_agrees_with_the_reference(primitive, dtype):
 
 
 def test_every_elementwise_primitive_is_native_or_reserved_with_a_reason():
-    from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES, RESERVED, RULES
+    from tenferro_cpu.native.codegen.operations._ops import COMPLEX_RULES, FUSED_RULES, RESERVED, RULES
 
     catalogued = [p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise]
     assert len(catalogued) > 60

@@ -211,7 +211,7 @@ def test_the_switch_turns_native_kernels_off():
 
 
 def test_the_environment_bounds_the_vector_level(monkeypatch):
-    from tenferro_cpu.native.machine import _jit
+    from tenferro_cpu.native.codegen.machine import _jit
 
     def level(asked: str) -> str:
         monkeypatch.setenv("TENFERRO_CPU_LEVEL", asked)
@@ -230,7 +230,7 @@ def test_the_environment_bounds_the_vector_level(monkeypatch):
 def test_a_bound_takes_away_what_is_above_it_and_nothing_else(limit):
     import llvmlite.binding as llvm
 
-    from tenferro_cpu.native.machine._host import detect
+    from tenferro_cpu.native._host import detect
 
     whole, host = detect(llvm), detect(llvm, limit)
     assert host.level in (limit, whole.level)

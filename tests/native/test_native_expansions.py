@@ -10,7 +10,7 @@ import tenferro_runtime as tr
 from hand_written import mapped, of_op
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._device import device
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor.catalog import analytic, arithmetic
 from tenferro_tensor.loop_ir import Literal, expansion
 

@@ -9,7 +9,7 @@ import pytest
 
 from reduced_entries import by_rows
 from tenferro_cpu.native import available
-from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor_core import ArgumentError, DTypeError
 

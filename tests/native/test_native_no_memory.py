@@ -14,7 +14,7 @@ import sys
 import _testcapi
 import numpy as np
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.entries import _eager
+from tenferro_cpu.native.eager import _eager
 from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._reduce import Reduced

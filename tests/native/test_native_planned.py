@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor_core import AxisError, DTypeError
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")

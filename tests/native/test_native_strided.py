@@ -18,7 +18,7 @@ from tenferro_cpu.native.kernels import _limits
 from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._strided import MAX_VARIANTS, Variants
-from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor.catalog import atan2, complex, lt, mul
 from thorough import tries
 

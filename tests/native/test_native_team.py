@@ -305,7 +305,7 @@ def test_eager_results_do_not_depend_on_the_threads(crew, dtype):
 
 def test_results_beyond_the_caches_are_those_of_small_ones(crew, monkeypatch):
     """Stores past the caches, of arrays, of an array and a number, and into memory of any alignment."""
-    from tenferro_cpu.native.entries import _eager
+    from tenferro_cpu.native.eager import _eager
     from tenferro_tensor import Spec
     from tenferro_tensor.reference import kernels
 

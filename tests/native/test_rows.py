@@ -9,9 +9,9 @@ import pytest
 
 from native_kernels import values
 from tenferro_cpu.native import available, engine
+from tenferro_cpu.native.codegen.whole._row import render_row
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._rows import combined_rows, mapped_row, reduced_row, short_rows
-from tenferro_cpu.native.whole._row import render_row
 from tenferro_tensor.catalog import arithmetic, comparison
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import LoopFunction, verify

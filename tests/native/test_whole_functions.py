@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from native_kernels import FUNCTIONS, one_op, values
-from tenferro_cpu.native.operations._ops import COMPLEX_RULES, FUSED_RULES
+from tenferro_cpu.native.codegen.operations._ops import COMPLEX_RULES, FUSED_RULES
 from tenferro_tensor import Spec
 from tenferro_tensor.loop_ir import Order
 from whole_functions import Native, Writing

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from interrupts import interrupt_after
 from tenferro_cpu.native import available
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 
 pytestmark = pytest.mark.skipif(not available(), reason="no machine code here")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from native_kernels import FUNCTIONS, values
-from tenferro_cpu.native.whole._parts import MAX_PARTS
+from tenferro_cpu.native.codegen.whole._parts import MAX_PARTS
 from tenferro_tensor.catalog import arithmetic, bits, numbers
 from tenferro_tensor.loop_ir import Affine, Order
 from tenferro_tensor_core import dim

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from tenferro_cpu.native.machine._jit import FINISHED, engine
-from tenferro_cpu.native.whole import render
+from tenferro_cpu.native.codegen.machine._jit import FINISHED, engine
+from tenferro_cpu.native.codegen.whole import render
 from tenferro_tensor import Spec
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.loop_ir import Affine, Order, View

@@ -10,7 +10,7 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_cpu import threads
-from tenferro_runtime.expanding import apply_expansion
+from tenferro_runtime.tracing.expanding import apply_expansion
 from tenferro_tensor.random_streams import (
     random_bits,
     random_exponential,

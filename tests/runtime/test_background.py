@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tenferro_runtime.rendering._background import COMPILING, Background
-from tenferro_runtime.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
+from tenferro_runtime.running.rendering._background import COMPILING, Background
+from tenferro_runtime.running.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 
 pytestmark = pytest.mark.background
 
@@ -20,7 +20,7 @@ WORK = """
 import os, sys
 import numpy as np
 import tenferro_runtime as tr
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 
 x = tr.asarray(np.linspace(0, 1, 50))
 used = []  # what nobody uses any more is not compiled

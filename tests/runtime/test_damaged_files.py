@@ -13,8 +13,8 @@ from damaged_files import Damage, _members, _sealed
 from tenferro_ad import value_and_grad
 from tenferro_einsum import einsum
 from tenferro_linalg import svd
+from tenferro_runtime.exporting.files import FileLimits, ProgramFileError
 from tenferro_runtime.extension import check_program
-from tenferro_runtime.files import FileLimits, ProgramFileError
 from tenferro_tensor import Spec
 from tenferro_tensor_core import TenferroError
 

@@ -20,7 +20,7 @@ import numpy as np
 import tenferro_ad as ad
 import tenferro_einsum as te
 import tenferro_runtime as tr
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 
 machine_code.install()
 FUNCTIONS = [tr.exp, tr.sin, tr.tanh, tr.cosh, tr.cos, tr.log1p, tr.sinh, tr.atan]
@@ -146,7 +146,7 @@ for _ in range(4):
 
 def test_jobs_in_the_background_fork(tmp_path: Path) -> None:
     text = """
-from tenferro_runtime.rendering._background import COMPILING
+from tenferro_runtime.running.rendering._background import COMPILING
 done = []
 for _ in range(4):
     COMPILING.submit(lambda: (fork(), done.append(1)))

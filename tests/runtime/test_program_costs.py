@@ -226,7 +226,7 @@ import machine_code
 import numpy as np
 import tenferro_runtime as tr
 from tenferro_ad import grad
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 
 machine_code.unoptimised()
 n = 300

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp
 from tenferro_cpu.native import available
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import Tensor, tensor
 from tenferro_tensor_core import ShapeError, TenferroError
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
-from tenferro_cpu.native.machine import _jit
+from tenferro_cpu.native.codegen.machine import _jit
 
 
 def test_what_is_installed_is_named() -> None:

@@ -19,9 +19,9 @@ import tenferro_runtime as tr
 from interrupts import interrupt_after
 from tenferro_ad import grad, value_and_grad
 from tenferro_cpu.native import available
-from tenferro_runtime import fusion
-from tenferro_runtime.rendering._background import COMPILING
-from tenferro_runtime.whole import how
+from tenferro_runtime.lowering.whole import how
+from tenferro_runtime.running import fusion
+from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor import Spec, tensor
 from thorough import tries
 
@@ -308,7 +308,7 @@ def test_an_interrupt_ends_an_endless_loop() -> None:
 
 
 def test_an_interrupted_compiler_is_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tenferro_runtime.whole import _form
+    from tenferro_runtime.lowering.whole import _form
 
     def interrupted(name: str) -> Any:
         raise KeyboardInterrupt
@@ -374,7 +374,7 @@ def test_what_is_not_used_any_more_is_freed() -> None:
 
 PROGRAM = """
 import numpy as np, tenferro_runtime as tr
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor import tensor
 f = tr.compile(lambda x: tr.scan(lambda c, i: (tr.cos(c * 1.25) + i, None), x, tr.arange(50.0))[0])
 x = tensor(np.arange(5.0))
@@ -397,7 +397,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 PLAIN = """
 import numpy as np, tenferro_runtime as tr
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 from tenferro_tensor import tensor
 f = tr.compile(lambda x: tr.while_loop(lambda c: c[0] < 9, lambda c: (c[0] + 1, c[1] * 2), (0, x))[1])
 x = tensor(np.arange(5.0))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.files import _archive
+from tenferro_runtime.exporting.files import _archive
 
 Path = tuple[Any, ...]
 JUNK: tuple[Any, ...] = (

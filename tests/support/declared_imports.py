@@ -45,10 +45,10 @@ BESIDE_ADAPTED = {
 
 COMPUTED = {
     "tenferro_cpu.native.threads._blas": "files of BLAS in installed wheels, which are not imported",
-    "tenferro_runtime._new_extension": "the module of a new package, which must not exist",
+    "tenferro_runtime.extension._new_extension": "the module of a new package, which must not exist",
     "tenferro_runtime._namespace": "families, by their entry points",
     "tenferro_runtime.adapters._registration": "adapters, by the library that was imported",
-    "tenferro_runtime.files._vocabulary": "distributions of this workspace, by the family in a file",
+    "tenferro_runtime.exporting.files._vocabulary": "distributions of this workspace, by the family in a file",
     "tenferro_cpu._backend": "`Backend.library`",
     "tenferro_tensor._libraries": "`library`",
     "tenferro_tensor._numpy_adapters": "einsum, by its entry point",

@@ -9,10 +9,10 @@ import numpy as np
 import tenferro_runtime as tr
 from reduced_entries import by_rows, of_all
 from tenferro_ad import variable
-from tenferro_cpu.native.entries import _eager, _eager_reduce
+from tenferro_cpu.native.eager import _eager, _eager_reduce
 from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_cpu.native.products import _products
+from tenferro_cpu.native.kernels.products import _products
 from tenferro_tensor import Op, Spec, Tensor, catalog
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import TenferroError

@@ -15,7 +15,7 @@ import tenferro_gpu
 import tenferro_runtime as tr
 from every_kind import SIZES, every_kind, operands
 from tenferro_gpu import CudaContext, download, upload
-from tenferro_runtime.fusion import wait
+from tenferro_runtime.running.fusion import wait
 from tenferro_tensor import compute_context, device_runtime
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor.loop_ir import (

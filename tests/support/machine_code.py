@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tenferro_cpu.native.machine import _jit
-from tenferro_runtime.rendering import _tiers
-from tenferro_runtime.whole._form import Whole
+from tenferro_cpu.native.codegen.machine import _jit
+from tenferro_runtime.lowering.whole._form import Whole
+from tenferro_runtime.running.rendering import _tiers
 from thorough import THOROUGH
 
 UNOPTIMISED: Final = -1

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tenferro_cpu.native import available, engine
+from tenferro_cpu.native.codegen.machine._jit import Engine
+from tenferro_cpu.native.codegen.operations._ops import supported
 from tenferro_cpu.native.kernels._elementwise import Elementwise
-from tenferro_cpu.native.machine._jit import Engine
-from tenferro_cpu.native.operations._ops import supported
 from tenferro_tensor import Op, Primitive, Spec, catalog
 from tenferro_tensor.reference import kernels
 from tenferro_tensor_core import finfo, load_bfloat16

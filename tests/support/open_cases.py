@@ -40,8 +40,8 @@ from tenferro_linalg.truncation import _coupling, _ranks, _sketch
 from tenferro_linalg.truncation import _eigh as _truncated_eigh
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
-from tenferro_runtime.elementwise import recorded
 from tenferro_runtime.extension import call
+from tenferro_runtime.tracing.elementwise import recorded
 from tenferro_tensor import HOST, REGISTRY, Primitive, Spec
 from tenferro_tensor import catalog as c
 from tenferro_tensor.random_streams import (

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.executing._tasks import Task, Work
 from tenferro_runtime.ir._program import Equation
+from tenferro_runtime.placement._tasks import Task, Work
 from tenferro_tensor import ComputeDevice, Place, Spec, catalog
 
 SHAPE = (3, 4)

@@ -88,7 +88,7 @@ PAGES: Final[dict[str, Page]] = {
             "Exponentials, logarithms and trigonometry": _functions("analytic elementwise"),
             "Comparison and logic": _functions("comparison closeness predicates"),
             "Complex numbers": _functions("parts"),
-            "Integers and bits": (*_functions("bits binary packing"), *_runtime("integers")),
+            "Integers and bits": (*_functions("bits binary packing"), *_runtime("functions.integers")),
         },
     ),
     "reductions": Page(
@@ -133,7 +133,7 @@ PAGES: Final[dict[str, Page]] = {
             "Signals and windows": _functions("signals tapers"),
             "Interpolation, differences and integrals": _functions("interpolation differences"),
             "Histograms": _functions("histograms"),
-            "Polynomials": (*_functions("polynomials"), *_runtime("fitting")),
+            "Polynomials": (*_functions("polynomials"), *_runtime("functions.fitting")),
         },
     ),
     "linear-algebra": Page(
@@ -223,7 +223,7 @@ PAGES: Final[dict[str, Page]] = {
         "[batches](../batching.md).",
         {
             "Branches and loops": _runtime("control_flow"),
-            "Batches": _runtime("batching lanewise"),
+            "Batches": _runtime("batching functions.lanewise"),
             "Callbacks": _runtime("callbacks"),
         },
     ),
@@ -235,8 +235,8 @@ PAGES: Final[dict[str, Page]] = {
         {
             "Compile and trace": _runtime("compiling ir runtime"),
             "Look into programs": _runtime("inspection reports progress"),
-            "Files and libraries": _runtime("files exporting"),
-            "Execution plans": _runtime("executing"),
+            "Files and libraries": _runtime("exporting.files exporting"),
+            "Execution plans": _runtime("placement"),
         },
     ),
     "derivatives": Page(
@@ -306,8 +306,8 @@ PAGES: Final[dict[str, Page]] = {
         {
             "": (
                 *_runtime(
-                    "extension _caches _index_maps _providers _rule_check _rules passes rendering "
-                    "tracing ir._call ir._spec_check ir._program.Equation ir._program.Literal "
+                    "extension _caches _rules passes running.rendering tracing "
+                    "ir._call ir._spec_check ir._program.Equation ir._program.Literal "
                     "trees._tree.flatten trees._tree.unflatten"
                 ),
                 "tenferro_tensor",

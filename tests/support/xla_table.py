@@ -11,8 +11,8 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
 
-from tenferro_runtime.expanding import has_expansion
 from tenferro_runtime.extension import REGISTRY, call
+from tenferro_runtime.tracing.expanding import has_expansion
 from tenferro_tensor import Primitive
 from tenferro_xla.lowerings import CORE
 

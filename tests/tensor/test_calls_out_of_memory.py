@@ -23,7 +23,7 @@ def twice(x: Spec) -> tuple[Spec, Spec]:
 
 
 REGISTRY.kernel(twice, "cpu", lambda ins, outs: lambda x: (x, x))
-from tenferro_runtime import fusion
+from tenferro_runtime.running import fusion
 x, y, square = tensor(np.arange(1.0, 9.0)), tensor(np.arange(2.0, 10.0)), tensor(np.eye(3))
 f, g = tr.compile(lambda x, y: x * y), tr.compile(lambda x, y: (tr.exp(x) + y, y))
 number = 2.5

@@ -16,8 +16,11 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 
 BARE = {
     ("tenferro_tensor_core/forks.py", "RLock"): "`new_lock` makes them here",
-    ("tenferro_runtime/rendering/_background.py", "Condition"): "around a lock of `new_lock`; made anew in a child",
-    ("tenferro_runtime/executing/_timeline.py", "Lock"): "lives as long as one run, whose threads all vanish together",
+    (
+        "tenferro_runtime/running/rendering/_background.py",
+        "Condition",
+    ): "around a lock of `new_lock`; made anew in a child",
+    ("tenferro_runtime/placement/_timeline.py", "Lock"): "lives as long as one run, whose threads all vanish together",
     ("tenferro_tensor/conformance/_stream_checks.py", "Barrier"): "lives as long as a check, whose threads it starts",
     ("tenferro_tensor/conformance/_stream_checks.py", "Event"): "one thread waits for it, and nothing sets it",
     ("tenferro_ad/compiler_checks/_conduct.py", "Barrier"): "lives as long as a check, whose threads it starts",

@@ -112,12 +112,13 @@ ANY = {
     CONTAINERS: """
         tenferro_runtime.SavedFunction.__call__ tenferro_runtime.tree_transpose tenferro_runtime.tree_unflatten
         tenferro_runtime.batching.shifted tenferro_runtime.compiling.Compiled.__call__
-        tenferro_runtime.extension.unflatten tenferro_runtime.files.encode_tree tenferro_runtime.ir.filled
+        tenferro_runtime.extension.unflatten tenferro_runtime.exporting.files.encode_tree tenferro_runtime.ir.filled
         tenferro_xla.ImportedFunction.__call__ tenferro_xla.checkpoints.load_sharded
         tenferro_xla.mesh.MeshFunction.__call__
     """,
     OUTPUTS: """
-        tenferro_runtime.Tensor.evaluate tenferro_runtime.batching.lane_by_lane tenferro_runtime.effects.apply_here
+        tenferro_runtime.Tensor.evaluate tenferro_runtime.batching.lane_by_lane
+        tenferro_runtime.tracing.effects.apply_here
         tenferro_runtime.extension.Builder.bind tenferro_runtime.extension.Builder.bind_alike
         tenferro_runtime.extension.Builder.emit tenferro_runtime.extension.Op.evaluate
         tenferro_runtime.extension.Op.generic tenferro_runtime.extension.Primitive.__call__

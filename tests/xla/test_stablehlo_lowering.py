@@ -10,7 +10,7 @@ import tenferro_tensor.catalog as c
 from simulated.installed import simulated
 from tenferro_runtime import Program
 from tenferro_runtime.extension import Builder, ProgramError, call
-from tenferro_runtime.fusion import parts
+from tenferro_runtime.running.fusion import parts
 from tenferro_tensor import ComputeDevice, MemorySpace, Place, Primitive, Spec, tensor
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, PlacementError, UnsupportedError, dim
 from tenferro_xla import XlaExecutor, lower_to_stablehlo

@@ -19,8 +19,6 @@ from tenferro_ad._saving import Policy, kept_values, marked, named, saved
 from tenferro_ad._zeros import full
 from tenferro_runtime.batching import calling
 from tenferro_runtime.compiling import CacheInfo, Compiled, in_open_trace
-from tenferro_runtime.derived import derived
-from tenferro_runtime.expanding import specs_of
 from tenferro_runtime.extension import (
     REGISTRY,
     ArgumentError,
@@ -46,6 +44,8 @@ from tenferro_runtime.ir import (
 )
 from tenferro_runtime.ir import named as named_sizes
 from tenferro_runtime.running import call_kernel
+from tenferro_runtime.tracing.derived import derived
+from tenferro_runtime.tracing.expanding import specs_of
 from tenferro_tensor import Op, Spec, next_level
 from tenferro_tensor.calls import Node
 from tenferro_tensor_core import DimLike, decisions

@@ -6,9 +6,9 @@ from typing import Any
 
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._zeros import full
-from tenferro_runtime.elementwise import DERIVATIVES
 from tenferro_runtime.extension import Program, interpret, optimise
 from tenferro_runtime.tracing import staged
+from tenferro_runtime.tracing.elementwise import DERIVATIVES
 from tenferro_tensor import next_level
 
 

@@ -11,8 +11,8 @@ from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, all_watched
 from tenferro_ad._rules import RULE_MAKERS
-from tenferro_runtime.expanding import apply_expansion, expansion_of, has_expansion
 from tenferro_runtime.extension import General, interpret
+from tenferro_runtime.tracing.expanding import apply_expansion, expansion_of, has_expansion
 from tenferro_tensor import Op, Primitive, next_level
 from tenferro_tensor_core import decisions
 

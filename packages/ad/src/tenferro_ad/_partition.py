@@ -14,11 +14,11 @@ from tenferro_ad._backward import backward_pass
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
 from tenferro_ad._rematerialization import thinned
-from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret
 from tenferro_runtime.ir import conditions, definitions, substitute
 from tenferro_runtime.runtime import optimised_like, promised_like
 from tenferro_runtime.tracing import Staged, staged
+from tenferro_runtime.tracing.derived import derived
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike
 

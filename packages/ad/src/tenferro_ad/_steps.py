@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tenferro_runtime.extension import Program
 from tenferro_runtime.ir import Replay
 from tenferro_runtime.passes import remove_dead_code
-from tenferro_runtime.rendering import Step, aliases, raw_steps
+from tenferro_runtime.running.rendering import Step, aliases, raw_steps
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.calls import Steps
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from tenferro_cpu.native import available
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.codegen.machine import _jit
 from tenferro_cpu.native.copying import _movement
-from tenferro_cpu.native.entries import _eager, _eager_reduce
-from tenferro_cpu.native.machine import _jit
+from tenferro_cpu.native.eager import _eager, _eager_reduce
+from tenferro_cpu.native.kernels.ordering import _along
+from tenferro_cpu.native.kernels.products import _products
+from tenferro_cpu.native.kernels.random import _draw
 from tenferro_cpu.native.memory import _pool
-from tenferro_cpu.native.ordering import _along
-from tenferro_cpu.native.products import _products
-from tenferro_cpu.native.random import _draw
 from tenferro_cpu.native.threads import _threads
 from tenferro_cpu.pools import inside, open_pools, opened
 from tenferro_cpu.pools._opened import CALLER
@@ -176,7 +176,7 @@ class CpuBackend(Backend):
                 from tenferro_cpu.native.kernels import _chosen
             return _chosen.whole(function, bare, otherwise)
         with importing():
-            from tenferro_cpu.native.whole import native
+            from tenferro_cpu.native.codegen.whole import native
 
         def kernel(op: Op, ins: tuple[Spec, ...], outs: tuple[Spec, ...]) -> Callable[..., Any]:
             return kernel_of(self, op, ins, outs, CALLER)
@@ -189,13 +189,13 @@ class CpuBackend(Backend):
         if why is not None:
             raise BackendUnavailableError(f"object code of programs cannot be made here: {why}", reason=why)
         with importing():
-            from tenferro_cpu.native.whole._export import object_target
+            from tenferro_cpu.native.codegen.whole._export import object_target
         return object_target(level)
 
     def object_code(self, entries: Mapping[str, LibraryEntry], level: str | None) -> ObjectCode:
         """See `Backend.object_code`."""
         with importing():
-            from tenferro_cpu.native.whole._export import object_code
+            from tenferro_cpu.native.codegen.whole._export import object_code
         return object_code(entries, level)
 
     def contraction(self, ir: ContractionIR | ContractionGraph, device: ComputeDevice) -> ContractionKernel | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_cpu.native._extension import absent, compiled
-from tenferro_cpu.native.machine import _jit
+from tenferro_cpu.native.codegen.machine import _jit
 from tenferro_cpu.native.memory import _pool
 from tenferro_cpu.native.threads import _blas, _team, _threads
 from tenferro_cpu.pools import open_pools

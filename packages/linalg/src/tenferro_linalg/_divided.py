@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
-from tenferro_runtime.elementwise import applied, derivative
 from tenferro_runtime.extension import Inactive, Program, Registry, Spec, primitive
+from tenferro_runtime.tracing.elementwise import applied, derivative
 from tenferro_tensor.catalog import reshape
 
 NODES = 6

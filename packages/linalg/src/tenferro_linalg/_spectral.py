@@ -19,8 +19,8 @@ from tenferro_linalg._divided import SpectralSums, data
 from tenferro_linalg._eigh import eigh_
 from tenferro_linalg._operands import matrices, show
 from tenferro_runtime.batching import all_with_lanes, lane_by_lane
-from tenferro_runtime.elementwise import along_captured, recorded
 from tenferro_runtime.extension import General, Program, Registry, ShapeError, Spec, primitive
+from tenferro_runtime.tracing.elementwise import along_captured, recorded
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import pad, reduce_sum, stop_gradient
 from tenferro_tensor_core import promote

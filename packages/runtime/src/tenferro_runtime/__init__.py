@@ -82,20 +82,15 @@ if TYPE_CHECKING:
     from tenferro_runtime import compilers as compilers
     from tenferro_runtime import compiling as compiling
     from tenferro_runtime import control_flow as control_flow
-    from tenferro_runtime import derived as derived
-    from tenferro_runtime import effects as effects
-    from tenferro_runtime import expanding as expanding
     from tenferro_runtime import extension as extension
-    from tenferro_runtime import fusion as fusion
     from tenferro_runtime import ir as ir
     from tenferro_runtime import passes as passes
     from tenferro_runtime import progress as progress
-    from tenferro_runtime import rendering as rendering
     from tenferro_runtime import running as running
     from tenferro_runtime import runtime as runtime
     from tenferro_runtime import tracing as tracing
-    from tenferro_runtime import whole as whole
     from tenferro_runtime._elsewhere import *  # noqa: F403
+    from tenferro_runtime.running import fusion as fusion
     from tenferro_tensor_core import DType
 
     __version__: str
@@ -115,15 +110,15 @@ if TYPE_CHECKING:
         switch,
         while_loop,
     )
-    from tenferro_runtime.executing import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.exporting import LibraryFunction, export_library, load_library
-    from tenferro_runtime.files import FileLimits, ProgramFileError, SavedFunction, load
-    from tenferro_runtime.fitting import poly, polyfit, roots
+    from tenferro_runtime.exporting.files import FileLimits, ProgramFileError, SavedFunction, load
+    from tenferro_runtime.functions.fitting import poly, polyfit, roots
+    from tenferro_runtime.functions.integers import gcd, lcm
+    from tenferro_runtime.functions.lanewise import apply_along_axis, apply_over_axes, vectorize
     from tenferro_runtime.inspection import compare, explain_dispatch, find_nan, show_config, show_ir, transfers
-    from tenferro_runtime.integers import gcd, lcm
     from tenferro_runtime.ir._program import Program, ProgramError
-    from tenferro_runtime.lanewise import apply_along_axis, apply_over_axes, vectorize
     from tenferro_runtime.nn import gelu, one_hot, relu, sigmoid, silu, softplus
+    from tenferro_runtime.placement import CostModel, ExecutionPlan, Placement
     from tenferro_runtime.progress import show_progress
     from tenferro_runtime.reports import (
         BadStep,
@@ -628,7 +623,7 @@ _namespace.register(sys.modules[__name__])
 
 def _whole() -> _NativeForms:
     from tenferro_runtime import _programs  # noqa: F401
-    from tenferro_runtime.whole._form import FORMS
+    from tenferro_runtime.lowering.whole._form import FORMS
 
     return FORMS
 
@@ -650,17 +645,18 @@ _DEFERRED = {
     "compiling._graph": "GraphCompiler GraphExecutor",
     "compiling._trace": "trace",
     "control_flow": "StructureError associative_scan cond fori_loop map scan switch while_loop",
-    "executing": "CostModel ExecutionPlan Placement",
+    "placement": "CostModel ExecutionPlan Placement",
     "exporting": "LibraryFunction export_library load_library",
-    "files": "FileLimits ProgramFileError SavedFunction load",
-    "integers": "gcd lcm",
+    "exporting.files": "FileLimits ProgramFileError SavedFunction load",
+    "functions.integers": "gcd lcm",
     "inspection": "compare explain_dispatch find_nan show_config show_ir transfers",
-    "fitting": "poly polyfit roots",
+    "functions.fitting": "poly polyfit roots",
     "ir._program": "Program ProgramError",
-    "lanewise": "apply_along_axis apply_over_axes vectorize",
+    "functions.lanewise": "apply_along_axis apply_over_axes vectorize",
     "nn": "gelu one_hot relu sigmoid silu softplus",
     "progress": "show_progress",
     "reports": "BadStep Comparison Dispatch Explanation LibraryFiles LoopNests Profile Transfers",
+    "running": "fusion",
     "running._donation": "DonatedError",
     "runtime": "Runtime current_runtime",
     "tracing._traced": "TracedTensor",

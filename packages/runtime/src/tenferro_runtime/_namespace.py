@@ -52,8 +52,7 @@ PARTS: Final = ("nn", "random", "special")
 """Sub-namespaces of this distribution, imported on first use."""
 
 MODULES: Final = frozenset(
-    "batching callbacks compilers compiling control_flow derived effects expanding extension fusion ir passes progress "
-    "rendering running runtime tracing whole".split()
+    "batching callbacks compilers compiling control_flow extension ir passes progress running runtime tracing".split()
 )
 """Modules of this distribution that are attributes without an import statement of their own, imported on first use."""
 

@@ -10,17 +10,13 @@ from tenferro_runtime import (  # noqa: F401
     compiling,
     control_flow,
     costs,
-    effects,
-    elementwise,
     equations,
-    expanding,
-    fusion,
     ir,
     passes,
-    rendering,
-    rolling,
     running,
     runtime,
     tracing,
-    whole,
 )
+from tenferro_runtime.lowering import rolling, whole  # noqa: F401
+from tenferro_runtime.running import fusion, rendering  # noqa: F401
+from tenferro_runtime.tracing import effects, elementwise, expanding  # noqa: F401

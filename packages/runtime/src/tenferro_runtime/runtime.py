@@ -158,7 +158,7 @@ class Runtime:
         if self.check:
             check_program(program)
         if self.unroll is not True:
-            program = above("rolling").roll(program, self.unroll, self.optimise, exact=self.deterministic)
+            program = above("lowering.rolling").roll(program, self.unroll, self.optimise, exact=self.deterministic)
             if self.check:
                 check_program(program)
         changes = []

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tenferro_runtime.expanding import expansion_of, has_expansion, widened
 from tenferro_runtime.extension import REGISTRY, Equation, Literal, Program, call
 from tenferro_runtime.ir import instance, sizes_for
+from tenferro_runtime.tracing.expanding import expansion_of, has_expansion, widened
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.promotion import targets
 from tenferro_tensor_core import ArgumentError, PlacementError, RegistryError, UnsupportedError

@@ -10,9 +10,9 @@ from tenferro_ad._dual import Dual, dual
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.control_flow._loop import loop_of
 from tenferro_runtime.control_flow import within_budget
-from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import applied, without_effects
+from tenferro_runtime.tracing.derived import derived
 from tenferro_tensor import Op, next_level
 
 

@@ -12,9 +12,9 @@ from tenferro_ad._partition import split_reverse
 from tenferro_ad._reverse import conjugated
 from tenferro_ad._zeros import zeros_beside
 from tenferro_ad.control_flow._forward_program import forward_program
-from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import applied, kept
+from tenferro_runtime.tracing.derived import derived
 from tenferro_tensor import next_level
 
 

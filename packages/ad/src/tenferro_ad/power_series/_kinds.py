@@ -12,8 +12,8 @@ from tenferro_ad._rules import rule_of
 from tenferro_ad.power_series._coefficients import Coefficients
 from tenferro_ad.power_series._derived import Recurrence, constant_slopes, linear, pushed, solved
 from tenferro_ad.power_series.rules import RULES
-from tenferro_runtime.expanding import apply_expansion, has_expansion
 from tenferro_runtime.extension import REGISTRY, Inactive, Linear, Slopes
+from tenferro_runtime.tracing.expanding import apply_expansion, has_expansion
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.promotion import describe
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.power_series._coefficients import Coefficients, Term
 from tenferro_ad.power_series._series import coefficients_of, series
-from tenferro_runtime.derived import derived
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
 from tenferro_runtime.ir import substitute
+from tenferro_runtime.tracing.derived import derived
 from tenferro_tensor import next_level
 from tenferro_tensor_core import DimLike
 

@@ -14,9 +14,9 @@ from tenferro_ad._variable import variable
 from tenferro_ad.primitive_checks._subject import Arrays, Subject
 from tenferro_runtime import compile, load, trace, vmap
 from tenferro_runtime.batching import how_batched
-from tenferro_runtime.expanding import apply_expansion, has_expansion
 from tenferro_runtime.extension import REGISTRY, Cost
 from tenferro_runtime.passes import pruned
+from tenferro_runtime.tracing.expanding import apply_expansion, has_expansion
 from tenferro_tensor.checking import LeftOut, close, identical
 from tenferro_tensor_core import Dim, TenferroError, evaluate
 

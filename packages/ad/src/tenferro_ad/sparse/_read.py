@@ -13,7 +13,6 @@ from tenferro_ad.sparse._known import KnownResult, known_constant
 from tenferro_ad.sparse._linear_forms import label, renumbered
 from tenferro_ad.sparse._relation import Relation, Shape, dense, identity, of_maps, reshaped
 from tenferro_ad.sparse._zeros import chosen_elements
-from tenferro_runtime.expanding import expansion_of, has_expansion
 from tenferro_runtime.extension import (
     REGISTRY,
     Equation,
@@ -31,6 +30,7 @@ from tenferro_runtime.extension import (
     tensor,
 )
 from tenferro_runtime.ir import instance, sizes_for
+from tenferro_runtime.tracing.expanding import expansion_of, has_expansion
 from tenferro_tensor_core import DimLike, evaluate
 from tenferro_tensor_core.forks import importing
 

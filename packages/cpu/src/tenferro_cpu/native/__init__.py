@@ -4,8 +4,8 @@ Without llvmlite, which `tenferro-cpu` brings, or with ``TENFERRO_CPU_JIT=0`` in
 instead. Importing this package does not import llvmlite; the first kernel does.
 """
 
-from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.machine._jit import Engine, available, engine, host
+from tenferro_cpu.native._host import Host
+from tenferro_cpu.native.codegen.machine._jit import Engine, available, engine, host
 
 __all__ = ["Engine", "Host", "available", "engine", "host"]
 

@@ -89,7 +89,7 @@ def drive(kernel: int, words: array[int], cost: float, whole: bool, /) -> None: 
 def signal_parts(elements: int = 0, /) -> tuple[int, int]:
     """Set the elements between two checks for signals, unless 0; returns that number, and the number of checks."""
 
-# entries/entry.c
+# eager/entry.c
 class _Entry:
     """Common part of entries: callables that run a kernel, and pass other calls to a fallback.
 
@@ -167,7 +167,7 @@ class StridedEntry(_Entry):
 
 @final
 class ElementwiseEntry(_Entry):
-    """entries/elementwise.c
+    """eager/elementwise.c
 
     Args:
         kernel: machine code for arrays, ``void(void **data, int64_t n, ...)``; 0 if there is a `loop`.
@@ -207,7 +207,7 @@ class ElementwiseEntry(_Entry):
     ) -> ElementwiseEntry: ...
     def __call__(self, *operands: Any) -> Any: ...
 
-# ordering/along.c
+# kernels/ordering/along.c
 @final
 class Along:
     """A callable of one array: a kernel along an axis.
@@ -238,7 +238,7 @@ class Along:
     ) -> Along: ...
     def __call__(self, *operands: Any) -> Any: ...
 
-# ordering/search.c
+# kernels/ordering/search.c
 @final
 class Search:
     """A callable of an ascending vector and of values: their insertion points.
@@ -256,7 +256,7 @@ class Search:
     def __new__(cls, *, dtype: np.dtype[Any], after: bool, fallback: Callable[..., Any]) -> Search: ...
     def __call__(self, *operands: Any) -> Any: ...
 
-# products/product.c
+# kernels/products/product.c
 class Product:
     """Multiplies two arrays laid out as stacks of matrices; other operands go to the fallback."""
 
@@ -308,13 +308,13 @@ def contraction_entry(kernel: Callable[..., Any], cell: list[Any], /) -> Callabl
 def contraction_sizes(dtype: str, level: str | None = ..., /) -> dict[str, Any] | None: ...
 def contraction_fill_tables(program: Buffer, count: int, room: Buffer, /) -> None: ...
 
-# whole/whole.c
+# codegen/whole/whole.c
 @final
 class WholeFunction:
     """A whole program as machine code: a callable of the tuple of its sizes, then of its operands.
 
     Args:
-        address: the function of `whole/whole.h`.
+        address: the function of `codegen/whole/whole.h`.
         dtypes: dtypes of inputs, then of outputs.
         ranks: their numbers of axes.
         inputs: number of inputs.

@@ -16,8 +16,8 @@ from tenferro_linalg._algebra import adjoint, cj, re, to, total
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg.functions._parlett import POINTS, RADII, points_of, term_of
 from tenferro_runtime.batching import all_with_lanes, lane_by_lane
-from tenferro_runtime.elementwise import along_captured, applied, recorded
 from tenferro_runtime.extension import General, Inactive, Program, Registry, Spec, primitive
+from tenferro_runtime.tracing.elementwise import along_captured, applied, recorded
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum, reshape, stop_gradient
 from tenferro_tensor_core import real_of

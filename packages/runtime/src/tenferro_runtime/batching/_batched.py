@@ -13,9 +13,9 @@ from tenferro_runtime.batching._lanes import lane_by_lane
 from tenferro_runtime.batching._records import Shared, lane_of
 from tenferro_runtime.batching._replay import by_rule
 from tenferro_runtime.batching._rules import batching_rule, by_expansion
-from tenferro_runtime.expanding._apply import apply_expansion
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing import _staging, copied_into_stage, require_own_stage
+from tenferro_runtime.tracing.expanding._apply import apply_expansion
 from tenferro_tensor import SCALARS, Array, Interval, Op, Spec, catalog
 from tenferro_tensor.calls import LanesBase
 from tenferro_tensor.promotion import materialised

@@ -16,7 +16,6 @@ from tenferro_runtime.batching._records import (
     open_number_of_lanes,
     with_lanes,
 )
-from tenferro_runtime.derived import derived
 from tenferro_runtime.ir._call import ProgramPrimitive, sizes_for
 from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._kept import kept
@@ -25,6 +24,7 @@ from tenferro_runtime.ir._sizes import chosen, example_of, named, substitute
 from tenferro_runtime.runtime import optimised_like
 from tenferro_runtime.tracing._builder import Builder
 from tenferro_runtime.tracing._staged import staged
+from tenferro_runtime.tracing.derived import derived
 from tenferro_tensor import next_level
 from tenferro_tensor_core import Dim, DimLike, key_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenferro_runtime.batching._records import BatchingRule
-from tenferro_runtime.expanding._apply import has_expansion
+from tenferro_runtime.tracing.expanding._apply import has_expansion
 from tenferro_tensor import REGISTRY, Primitive
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.effects import call_back
+from tenferro_runtime.tracing.effects import call_back
 from tenferro_tensor_core import ArgumentError
 
 

@@ -17,7 +17,7 @@ from tenferro_tensor_core.forks import importing
 from tenferro_tensor_core.tracebacks import boundary
 
 if TYPE_CHECKING:
-    from tenferro_runtime.executing import CostModel, ExecutionPlan
+    from tenferro_runtime.placement import CostModel, ExecutionPlan
     from tenferro_runtime.reports import BadStep, Explanation, Profile
 
 
@@ -309,5 +309,5 @@ def _given(entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _places(placement: Any) -> bool:
     with importing():  # only programs on several devices need it
-        from tenferro_runtime.executing import CostModel
+        from tenferro_runtime.placement import CostModel
     return isinstance(placement, CostModel) or (isinstance(placement, str) and placement == "auto")

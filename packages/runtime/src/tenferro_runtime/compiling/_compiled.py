@@ -20,8 +20,6 @@ from tenferro_runtime.compiling._recourses import Recourse, recourse_of
 from tenferro_runtime.compiling._retraces import NO_QUESTIONS, CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
 from tenferro_runtime.compiling._writes import overlap, with_writes
-from tenferro_runtime.effects import ambient
-from tenferro_runtime.expanding import with_conditions
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._effects import has_effects
@@ -31,6 +29,8 @@ from tenferro_runtime.running._donation import Donation
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.runtime import Runtime, current_runtime
 from tenferro_runtime.tracing._traced import TracedTensor
+from tenferro_runtime.tracing.effects import ambient
+from tenferro_runtime.tracing.expanding import with_conditions
 from tenferro_runtime.trees._tree import TreeDef, flatten, unflatten
 from tenferro_runtime.trees._tree_code import reader
 from tenferro_tensor import HOST, REGISTRY, SCALARS, Array, ComputeDevice, Primitive, Spec, Tensor, dispatch

@@ -17,7 +17,7 @@ from tenferro_tensor_core.forks import importing
 from tenferro_tensor_core.tracebacks import hiding
 
 if TYPE_CHECKING:
-    from tenferro_runtime.executing import ExecutionPlan
+    from tenferro_runtime.placement import ExecutionPlan
     from tenferro_runtime.reports import BadStep, Explanation, Profile
 
 
@@ -88,12 +88,12 @@ def equip(entry: Any, traced: Callable[[tuple[Any, ...], dict[str, Any]], Traced
 
     def plan(*args: Any, **kwargs: Any) -> ExecutionPlan:
         with importing():
-            from tenferro_runtime.executing import plan_for
+            from tenferro_runtime.placement import plan_for
         return plan_for(traced(args, kwargs).by_steps("planned").sized())
 
     def save(path: str | PathLike[str], *args: Any, **kwargs: Any) -> str:
         with importing():
-            from tenferro_runtime import files
+            from tenferro_runtime.exporting import files
         t = traced(args, kwargs).alone("saved")
         return files.save(files.SavedFunction(t.title, t.names, t.program, t.arguments, t.result, t.fixed), path)
 

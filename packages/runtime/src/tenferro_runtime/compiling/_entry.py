@@ -12,8 +12,8 @@ from types import MethodType
 from typing import Any
 
 from tenferro_runtime._written import defined
-from tenferro_runtime.rendering._tiers import Tiered
 from tenferro_runtime.running._execute import HOST_ARRAYS
+from tenferro_runtime.running.rendering._tiers import Tiered
 from tenferro_runtime.trees._containers import register_node
 from tenferro_runtime.trees._tree import TreeDef, flatten
 from tenferro_tensor import SCALARS, Array, Tensor, library

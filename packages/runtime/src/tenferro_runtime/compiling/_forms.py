@@ -13,11 +13,11 @@ from tenferro_runtime.ir._bind import render_fit
 from tenferro_runtime.ir._data_sizes import conditions
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._sizes import substitute, variables
-from tenferro_runtime.rendering._render import blame, explain_failure
 from tenferro_runtime.running._donation import Donation, giving
 from tenferro_runtime.running._executables import compiler_of
 from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, preparing
 from tenferro_runtime.running._ready import Ready
+from tenferro_runtime.running.rendering._render import blame, explain_failure
 from tenferro_runtime.trees._tree import TreeDef, unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
 from tenferro_tensor import Spec

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import occurring
-from tenferro_runtime.rendering._render import render_open
 from tenferro_runtime.running._execute import by_steps, device_of_program, lowered
+from tenferro_runtime.running.rendering._render import render_open
 from tenferro_tensor import get_backend
 from tenferro_tensor_core import DimLike
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenferro_runtime.control_flow.primitives import budgeted
-from tenferro_runtime.effects._recording import apply_here
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._staged import staged
+from tenferro_runtime.tracing.effects._recording import apply_here
 from tenferro_tensor import Op
 from tenferro_tensor_core import ArgumentError
 

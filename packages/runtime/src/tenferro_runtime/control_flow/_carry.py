@@ -8,8 +8,8 @@ from typing import Any
 from tenferro_runtime.control_flow._agreement import in_kind, next_kind, require_tree, same_carry
 from tenferro_runtime.control_flow._blocks import keep_written_out
 from tenferro_runtime.control_flow._values import kind_of, leaf_values, weak_class
-from tenferro_runtime.effects._recording import Attempt
 from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.tracing.effects._recording import Attempt
 from tenferro_runtime.trees._tree import flatten, unflatten
 from tenferro_tensor import SCALARS, Tensor, catalog
 from tenferro_tensor.functions import asarray

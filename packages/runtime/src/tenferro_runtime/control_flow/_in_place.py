@@ -16,8 +16,8 @@ from tenferro_runtime.control_flow.primitives import scan, while_loop
 from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._reuse import CARRIED, UPDATES, SharedMemory, keeps
-from tenferro_runtime.rendering._overwriting import overwriting
 from tenferro_runtime.running._execute import lowered
+from tenferro_runtime.running.rendering._overwriting import overwriting
 from tenferro_tensor import Op
 
 

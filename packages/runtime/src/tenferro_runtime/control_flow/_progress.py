@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any
 
 from tenferro_runtime.control_flow._cond import cond
-from tenferro_runtime.effects import call_back
 from tenferro_runtime.progress import PARTS, Bar
+from tenferro_runtime.tracing.effects import call_back
 from tenferro_tensor import Size
 from tenferro_tensor.functions import asarray
 from tenferro_tensor.operands import value

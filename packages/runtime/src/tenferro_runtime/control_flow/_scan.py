@@ -15,9 +15,9 @@ from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._progress import reporting
 from tenferro_runtime.control_flow._rows import rows
 from tenferro_runtime.control_flow._values import LeafKind, kind_of, leaf_values, name_of, require_functions
-from tenferro_runtime.effects._recording import Attempt
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.tracing.effects._recording import Attempt
 from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, unflatten
 from tenferro_tensor import SCALARS, Interval, Spec, catalog, tensor
 from tenferro_tensor.functions import asarray, stack, zeros

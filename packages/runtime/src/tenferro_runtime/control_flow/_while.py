@@ -12,9 +12,9 @@ from tenferro_runtime.control_flow._bodies import Run, closed, settled
 from tenferro_runtime.control_flow._budget import budget_of, within_budget
 from tenferro_runtime.control_flow._carry import Carry
 from tenferro_runtime.control_flow._values import kind_of, name_of, require_functions
-from tenferro_runtime.effects._recording import Attempt, ambient
 from tenferro_runtime.ir._source import here
 from tenferro_runtime.tracing._traced import innermost, is_traced
+from tenferro_runtime.tracing.effects._recording import Attempt, ambient
 from tenferro_runtime.trees._tree import unflatten
 from tenferro_tensor import Interval, catalog
 from tenferro_tensor.functions import asarray

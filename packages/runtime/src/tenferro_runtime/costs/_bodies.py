@@ -13,8 +13,8 @@ from tenferro_runtime.costs._memory import plan_memory
 from tenferro_runtime.costs._storage import nbytes
 from tenferro_runtime.ir._call import PART, call, instance
 from tenferro_runtime.ir._program import Equation, Program
+from tenferro_runtime.lowering.rolling import is_rolled
 from tenferro_runtime.passes.schedule import extent_in_trace
-from tenferro_runtime.rolling import is_rolled
 from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Cost, Primitive, Spec
 from tenferro_tensor_core import DimLike, dim_max

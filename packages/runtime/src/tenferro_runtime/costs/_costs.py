@@ -14,7 +14,7 @@ from typing import Any, Final
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._reuse import UPDATES
-from tenferro_runtime.rendering._overwriting import overwriting
+from tenferro_runtime.running.rendering._overwriting import overwriting
 from tenferro_tensor import REGISTRY, Cost, Primitive, Spec, catalog
 from tenferro_tensor_core import Dim, RegistryError
 

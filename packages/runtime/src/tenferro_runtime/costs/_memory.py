@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tenferro_runtime.costs._costs import cost
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.ir._program import Program
-from tenferro_runtime.rendering._overwriting import overwriting
+from tenferro_runtime.running.rendering._overwriting import overwriting
 from tenferro_tensor import Cost
 from tenferro_tensor_core import Dim, DimLike, InconclusiveDimError
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.compiling._compile import compile
 from tenferro_runtime.compiling._entry import Entrance
-from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._calls import transfers
 from tenferro_runtime.inspection._differences import differences, paired
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.reports import Comparison, Side
+from tenferro_runtime.running.fusion import wait
 from tenferro_runtime.runtime import CHANGES
 from tenferro_runtime.trees._tree import flatten
 from tenferro_tensor import Array, get_backend

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from tenferro_runtime import whole
 from tenferro_runtime.costs._bodies import programs_inside
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.costs._storage import Storage, nbytes
@@ -15,6 +14,7 @@ from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.ir._sizes import substitute
+from tenferro_runtime.lowering import whole
 from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running import _executables as executables
 from tenferro_runtime.running._execute import lowered

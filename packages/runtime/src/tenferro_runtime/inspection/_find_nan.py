@@ -12,11 +12,11 @@ from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow.primitives import scan, while_loop
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
+from tenferro_runtime.lowering.whole._cost import has_loops
 from tenferro_runtime.reports import BadStep, Statistics
 from tenferro_runtime.running._execute import WATCH, by_steps
 from tenferro_runtime.trees._tree import flatten
 from tenferro_runtime.trees._tree_code import wrapped
-from tenferro_runtime.whole._cost import has_loops
 from tenferro_tensor import REGISTRY, Array, Tensor
 from tenferro_tensor_core import is_inexact
 

@@ -9,10 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime import whole
 from tenferro_runtime.costs._bodies import Inside, programs_inside
 from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
-from tenferro_runtime.fusion import wait
 from tenferro_runtime.inspection._blocks import memory_timeline
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._running import fitting, steps, store
@@ -20,11 +18,13 @@ from tenferro_runtime.ir._interpret import Known
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._reuse import UPDATES
 from tenferro_runtime.ir._sizes import substitute
+from tenferro_runtime.lowering import whole
 from tenferro_runtime.progress import counting
-from tenferro_runtime.rendering._overwriting import overwriting
-from tenferro_runtime.rendering._steps import plan_of
 from tenferro_runtime.reports import BodyTime, Profile, StepTime
 from tenferro_runtime.running._execute import by_steps, lowered
+from tenferro_runtime.running.fusion import wait
+from tenferro_runtime.running.rendering._overwriting import overwriting
+from tenferro_runtime.running.rendering._steps import plan_of
 from tenferro_tensor import Tensor, get_backend, tensor
 from tenferro_tensor_core import ArgumentError
 

@@ -35,7 +35,7 @@ class Tooled:
         Raises:
             ProgramFileError: a primitive or its metadata cannot be stored in a file.
         """
-        content_hash: str = above("files").save(self, path)
+        content_hash: str = above("exporting.files").save(self, path)
         return content_hash
 
     def export_library(self, path: str | PathLike[str], name: str | None = None, **options: Any) -> LibraryFiles:
@@ -55,7 +55,7 @@ class Tooled:
 
         Names of inputs, example sizes and source lines are ignored.
         """
-        content_hash: str = above("files").hash_of(self)
+        content_hash: str = above("exporting.files").hash_of(self)
         return content_hash
 
     def explain(self, **sizes: int) -> Explanation:
@@ -120,5 +120,5 @@ class Tooled:
 
     def planned(self) -> Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None:
         """For a program that runs by a plan: prepares it over raw arrays for given sizes."""
-        found: Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None = above("executing").planned(self)
+        found: Callable[[tuple[Any, ...]], Callable[..., tuple[Any, ...]]] | None = above("placement").planned(self)
         return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenferro_runtime.expanding import stays
 from tenferro_runtime.ir._program import Literal
 from tenferro_runtime.lowering._lowering import Step
 from tenferro_runtime.lowering._values import Lowered, Stored, stored
+from tenferro_runtime.tracing.expanding import stays
 from tenferro_tensor import Spec, has_host_kernel
 from tenferro_tensor.loop_ir import Call
 

@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from tenferro_runtime.expanding import expand, expansion_of, has_expansion, specs_of, stays
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import variables
 from tenferro_runtime.ir._source import Source, where
+from tenferro_runtime.lowering import (  # noqa: F401 - rules register themselves
+    _branches,
+    _indexing,
+    _joining,
+    _loops,
+    _products,
+    _reductions,
+    _sorting,
+    _views,
+)
 from tenferro_runtime.lowering._calls import call
 from tenferro_runtime.lowering._elementwise import elementwise
 from tenferro_runtime.lowering._lowering import Lowering, Step
@@ -20,6 +29,7 @@ from tenferro_runtime.lowering._values import Lowered, Stored, write
 from tenferro_runtime.lowering.passes import bound_accesses, improved, reuse_memory
 from tenferro_runtime.passes.schedule import extent_in_trace
 from tenferro_runtime.runtime import how_of
+from tenferro_runtime.tracing.expanding import expand, expansion_of, has_expansion, specs_of, stays
 from tenferro_tensor import REGISTRY
 from tenferro_tensor.loop_ir import Buffer, LoopFunction, Requirement, Role
 from tenferro_tensor_core import Dim, UnsupportedError

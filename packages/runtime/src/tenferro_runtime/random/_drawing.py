@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tenferro_runtime.compiling._compile import compile
-from tenferro_runtime.effects import ambient
+from tenferro_runtime.tracing.effects import ambient
 from tenferro_tensor import HOST, Op, Primitive, broadcast_shapes, catalog, tensor
 from tenferro_tensor.calls import state
 from tenferro_tensor.functions import broadcast_to, zeros

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenferro_runtime.effects import ambient
 from tenferro_runtime.random import _basic, _continuous, _discrete, _multivariate, _noncentral, _rejection
 from tenferro_runtime.random._drawing import checked, drawn, floating, given_as, parameters, position
 from tenferro_runtime.random._keys import key as make_key
 from tenferro_runtime.random._keys import split
+from tenferro_runtime.tracing.effects import ambient
 from tenferro_tensor import catalog
 from tenferro_tensor.functions import asarray, exp, where
 from tenferro_tensor.identity import aliased

@@ -13,20 +13,20 @@ import numpy as np
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime._native_forms import native_forms
-from tenferro_runtime.expanding import expand
 from tenferro_runtime.ir._call import call, instance, require_fit, sizes_for
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._interpret import interpret
 from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.ir._sizes import named, sizes_of
 from tenferro_runtime.passes.identities import remove_identities
-from tenferro_runtime.rendering._overwriting import EXACT, OVERWRITING
-from tenferro_runtime.rendering._render import Rendered, explain_failure, render, render_open
-from tenferro_runtime.rendering._updates_last import updates_last
 from tenferro_runtime.running._executables import compiled_form
 from tenferro_runtime.running._ready import Prepare, Ready
+from tenferro_runtime.running.rendering._overwriting import EXACT, OVERWRITING
+from tenferro_runtime.running.rendering._render import Rendered, explain_failure, render, render_open
+from tenferro_runtime.running.rendering._updates_last import updates_last
 from tenferro_runtime.runtime import how_of, optimised_like, promised_like
 from tenferro_runtime.tracing._traced import is_traced
+from tenferro_runtime.tracing.expanding import expand
 from tenferro_runtime.trees._tree_code import wrapped
 from tenferro_tensor import (
     HOST,
@@ -61,7 +61,7 @@ def lowered(program: Program) -> Program:
         found = remove_identities(expanded(program))
         if how.fusion and not _has_native_form(program):
             with importing():
-                from tenferro_runtime.fusion import parts
+                from tenferro_runtime.running.fusion import parts
             found = parts(promised_like(found, program), _has_native_form)
         found = updates_last(found) if how.overwriting else found
         found.memo[OVERWRITING], found.memo[EXACT] = how.overwriting, how.exact

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.expanding import expansion_of
 from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.running._execute import executable
 from tenferro_runtime.runtime import Runtime
+from tenferro_runtime.tracing.expanding import expansion_of
 from tenferro_tensor import SCALARS, Op, Spec, catalog, get_backend
 from tenferro_tensor.expansions import Expansion
 from tenferro_tensor.kernels import kernel_of

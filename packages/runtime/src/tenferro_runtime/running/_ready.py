@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tenferro_runtime.rendering._render import Direct
+from tenferro_runtime.running.rendering._render import Direct
 from tenferro_tensor import Spec
 
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_runtime.exporting.files import decode_tree, encode_tree
 from tenferro_runtime.extension import TenferroError
-from tenferro_runtime.files import decode_tree, encode_tree
 from tenferro_runtime.trees import TreeDef
 from tenferro_tensor_core import dtype
 

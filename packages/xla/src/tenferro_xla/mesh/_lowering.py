@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.expanding import expansion_of
 from tenferro_runtime.extension import ArgumentError, AxisError, Op, Program, Registry, Spec, UnsupportedError
+from tenferro_runtime.tracing.expanding import expansion_of
 from tenferro_tensor_core import bool_
 from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla.mesh import collectives

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.machine._host import last_level_cache
+from tenferro_cpu.native._host import last_level_cache
 from tenferro_tensor_core.forks import cached_property
 
 REGISTERS: Final = {"avx512": (64, 32), "avx2": (32, 16), "neon": (16, 32), "generic": (16, 16)}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native._host import last_level_cache
 from tenferro_cpu.native.copying import tuning
-from tenferro_cpu.native.machine._host import last_level_cache
 from tenferro_cpu.native.memory._pool import POOLED_MIN_BYTES, serving
 from tenferro_tensor_core.forks import importing, new_lock
 

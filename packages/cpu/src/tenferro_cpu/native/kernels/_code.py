@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenferro_cpu.native._host import Host
+from tenferro_cpu.native.codegen.machine._jit import Engine
 from tenferro_cpu.native.kernels._fixed import fixed_cost, fixed_reduction, fixed_row
 from tenferro_cpu.native.kernels._forms import Access, lanes_for
-from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.machine._jit import Engine
 from tenferro_tensor import Op
 from tenferro_tensor_core.forks import importing
 
@@ -103,7 +103,7 @@ def _rendered(engine: Engine, name: str, what: str, function: Callable[[], LoopF
 
     def text() -> str:
         with importing():
-            from tenferro_cpu.native.whole._row import render_row
+            from tenferro_cpu.native.codegen.whole._row import render_row
 
             return render_row(function(), entry, engine.host, stream=stream)
 
@@ -150,6 +150,6 @@ def _noted(engine: Engine, what: str, cost: Callable[[], float]) -> float:
 def _cost(host: Host, op: Op | None, dtypes: DTypes, out: np.dtype[Any]) -> float:
     """Instructions, and bytes moved from and to memory."""
     with importing():
-        from tenferro_cpu.native.whole._row import work
+        from tenferro_cpu.native.codegen.whole._row import work
     lanes = lanes_for((*dtypes, out), (), host)
     return 0.16 * work(op, dtypes, out, lanes, host) / lanes + 0.02 * sum([d.itemsize for d in (*dtypes, out)])

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_cpu.native.machine._host import Host
-from tenferro_cpu.native.machine._jit import Engine, available, engine
+from tenferro_cpu.native._host import Host
+from tenferro_cpu.native.codegen.machine._jit import Engine, available, engine
+from tenferro_cpu.native.codegen.operations._ops import supported
+from tenferro_cpu.native.codegen.whole import LEVEL, loaded, render, with_outputs
 from tenferro_cpu.native.memory._pool import memory
-from tenferro_cpu.native.operations._ops import supported
-from tenferro_cpu.native.whole import LEVEL, loaded, render, with_outputs
 from tenferro_tensor import Op, Primitive, Spec, host_kernel
 from tenferro_tensor.device_model import (
     CompiledSpec,

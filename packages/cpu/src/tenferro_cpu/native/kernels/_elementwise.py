@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_cpu.native.codegen.machine._jit import Engine
+from tenferro_cpu.native.codegen.machine._jit import engine as default_engine
 from tenferro_cpu.native.kernels._code import mapped, mapped_cost
 from tenferro_cpu.native.kernels._driver import Axis, DriveArguments, coalesced, drive
 from tenferro_cpu.native.kernels._forms import Access, access_of
 from tenferro_cpu.native.kernels._fused_entry import POOLED_MIN_BYTES, Rows, entry
 from tenferro_cpu.native.kernels._strided import Variants, strided
-from tenferro_cpu.native.machine._jit import Engine
-from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_cpu.native.memory._pool import serving
 from tenferro_tensor import Op, Spec
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError

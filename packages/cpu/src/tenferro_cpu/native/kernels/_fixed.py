@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native._host import Host
 from tenferro_cpu.native.kernels._forms import Access
-from tenferro_cpu.native.machine._host import Host
 from tenferro_tensor import Op, Primitive
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_cpu.native.machine._host import Host
+from tenferro_cpu.native._host import Host
 
 
 class Access(Enum):

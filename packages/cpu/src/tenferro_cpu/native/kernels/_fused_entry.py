@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.codegen.machine._jit import engine
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS, TEAM_MIN_NS, UNBOUNDED
-from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.codegen.machine._jit import Engine
+from tenferro_cpu.native.codegen.machine._jit import engine as default_engine
 from tenferro_cpu.native.kernels._code import combined, reduced, reduced_cost, short
 from tenferro_cpu.native.kernels._driver import Axis, DriveArguments, coalesced, drive
 from tenferro_cpu.native.kernels._elementwise import Array, checked, empty, remember, strides_over
@@ -17,8 +19,6 @@ from tenferro_cpu.native.kernels._forms import Access, access_of
 from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW, SHORT_ROW_MAX, long_row
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
 from tenferro_cpu.native.kernels._planned import planned
-from tenferro_cpu.native.machine._jit import Engine
-from tenferro_cpu.native.machine._jit import engine as default_engine
 from tenferro_tensor_core import ArgumentError, AxisError, DTypeError, ShapeError
 from tenferro_tensor_core.forks import cached_property
 

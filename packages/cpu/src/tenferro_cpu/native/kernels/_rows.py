@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_cpu.native.codegen.whole._cascade import GROUP
 from tenferro_cpu.native.kernels._forms import Access
-from tenferro_cpu.native.whole._cascade import GROUP
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.catalog import arithmetic, bits, comparison
 from tenferro_tensor.loop_ir import (

@@ -6,10 +6,10 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_cpu.native._extension import compiled
+from tenferro_cpu.native.codegen.machine._jit import engine
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._fused_entry import part_size, unpooled
 from tenferro_cpu.native.kernels._limits import MAX_OPERANDS
-from tenferro_cpu.native.machine._jit import engine
 from tenferro_cpu.native.memory._pool import pool
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor_core.forks import new_lock

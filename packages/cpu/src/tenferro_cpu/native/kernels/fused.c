@@ -3,7 +3,7 @@
  * After the operands one array for each result may be given, or something else for none: it is written to where it
  * fits. An operand may be written over where it lies exactly as a result does, because all operands of an element are
  * read before its results are written. */
-#include "entries/entry.h"
+#include "eager/entry.h"
 #include "status.h"
 #include "threads/team.h"
 

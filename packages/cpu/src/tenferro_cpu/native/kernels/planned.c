@@ -1,6 +1,6 @@
 /* `PlannedReduction`: a reduction planned for operands of known shapes and strides, as a callable that allocates
  * results and runs. */
-#include "entries/entry.h"
+#include "eager/entry.h"
 
 enum { MAX_WORDS = 256 }; /* the words are copied to the stack in every call */
 

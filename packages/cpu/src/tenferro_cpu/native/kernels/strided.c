@@ -3,7 +3,7 @@
  * It plans what `Elementwise` plans in Python for a layout: extents and strides of the iteration space, with contiguous axes
  * merged; the axis that is best as the row; and the machine code for the access pattern along it. Nothing is cached per
  * size, so a new shape costs as much as a known one. */
-#include "entries/entry.h"
+#include "eager/entry.h"
 #include "status.h"
 
 /* Access of an operand along a row: two bits per operand and result in the key of a variant. */

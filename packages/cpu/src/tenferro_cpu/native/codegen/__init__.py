@@ -1,0 +1,1 @@
+"""From loop nests to machine code: `whole` renders `LoopIR` by `builder` and `operations`, `machine` compiles it."""

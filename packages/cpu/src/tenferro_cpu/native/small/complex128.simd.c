@@ -1,7 +1,0 @@
-/* Kernels of small.h for complex128. */
-#define REAL double
-#define REAL_BYTES 8
-#define PARTS 2
-#include "small/kernels.h"
-
-const struct small_kernels NAME(small_complex128) = {KERNELS};

@@ -1,7 +1,0 @@
-/* Kernels of small.h for float64. */
-#define REAL double
-#define REAL_BYTES 8
-#define PARTS 1
-#include "small/kernels.h"
-
-const struct small_kernels NAME(small_float64) = {KERNELS};

@@ -1,0 +1,5 @@
+"""``python3 -m tenferro_runtime.extension new my-ops`` writes a package to begin with."""
+
+from tenferro_runtime.extension._new_extension import main
+
+main()
