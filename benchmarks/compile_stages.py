@@ -32,7 +32,7 @@ from loops import contestants, warm
 STAGES = {
     "record": ("tenferro_runtime.compiling._compiled", "Compiled._trace"),
     "passes": ("tenferro_runtime.runtime", "Runtime.optimise"),
-    "lower": ("tenferro_runtime.lowering.whole._form", "_lowered"),
+    "lower": ("tenferro_runtime.lowering.native._program", "_lowered"),
     "render": ("tenferro_cpu.native.codegen.whole._entry", "render"),
     "parse": ("llvmlite.binding", "parse_assembly"),
     "optimise": ("tenferro_cpu.native.codegen.machine._jit", "Engine._optimise"),

@@ -15,7 +15,7 @@ from tenferro_cpu.native import available
 from tenferro_runtime.ir import interpret
 from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._spec_check import check_program
-from tenferro_runtime.lowering.whole import how
+from tenferro_runtime.lowering.native import how
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.running.fusion import kernel_stats, parts, wait

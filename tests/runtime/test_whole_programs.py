@@ -19,7 +19,7 @@ import tenferro_runtime as tr
 from interrupts import interrupt_after
 from tenferro_ad import grad, value_and_grad
 from tenferro_cpu.native import available
-from tenferro_runtime.lowering.whole import how
+from tenferro_runtime.lowering.native import how
 from tenferro_runtime.running import fusion
 from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor import Spec, tensor
@@ -308,14 +308,14 @@ def test_an_interrupt_ends_an_endless_loop() -> None:
 
 
 def test_an_interrupted_compiler_is_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tenferro_runtime.lowering.whole import _form
+    from tenferro_runtime.lowering.native import _program
 
     def interrupted(name: str) -> Any:
         raise KeyboardInterrupt
 
     f, x = tr.compile(newton), tensor([4.0, 9.0])
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(_form, "get_backend", interrupted)
+        patched.setattr(_program, "get_backend", interrupted)
         f(x)
     np.testing.assert_allclose(f(x).numpy(), [2.0, 3.0])
     assert f.explain(x).form == NATIVE
@@ -365,7 +365,7 @@ def test_what_is_not_used_any_more_is_freed() -> None:
     f(x), f(x)
     fusion.wait()
     program = f.program(x)
-    held = [weakref.ref(form) for form in program.memo.get("whole", {}).values()]
+    held = [weakref.ref(form) for form in program.memo.get("native", {}).values()]
     assert f(x).numpy()[0] == 7.0
     del f, program
     gc.collect()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tenferro_cpu.native.codegen.machine import _jit
-from tenferro_runtime.lowering.whole._form import Whole
+from tenferro_runtime.lowering.native._program import TieredProgram
 from tenferro_runtime.running.rendering import _tiers
 from thorough import THOROUGH
 
@@ -39,15 +39,15 @@ def compile_in_background(wanted: bool) -> None:
     _tiers.CALLS_BEFORE_COMPILING = CALLS_BEFORE_COMPILING if wanted or THOROUGH else sys.maxsize  # type: ignore[misc]
 
 
-_is_worth_waiting: Final = Whole._is_worth_waiting
+_is_worth_waiting: Final = TieredProgram._is_worth_waiting
 
 
 def wait_for_loops(wanted: bool) -> None:
     """Choose whether programs that take long step by step are compiled before their first run."""
-    Whole._is_worth_waiting = _is_worth_waiting if wanted or THOROUGH else _never  # type: ignore[assignment, method-assign]
+    TieredProgram._is_worth_waiting = _is_worth_waiting if wanted or THOROUGH else _never  # type: ignore[assignment, method-assign]
 
 
-def _never(whole: Whole, sizes: tuple[int, ...]) -> bool:
+def _never(whole: TieredProgram, sizes: tuple[int, ...]) -> bool:
     return False
 
 

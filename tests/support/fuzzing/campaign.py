@@ -228,7 +228,7 @@ def code_of(area: Area, finding: Finding) -> str:
     if finding.machine != "with":
         setting = {
             "without": "TENFERRO_CPU_JIT=0",
-            "always": "tenferro_runtime.lowering.whole._form.is_worth_waiting = lambda *_: True",
+            "always": "tenferro_runtime.lowering.native._program.is_worth_waiting = lambda *_: True",
             "quick": "of LLVM's level 0, which should not matter",
         }
         lead.append(f"# machine code {finding.machine}: {setting[finding.machine]}")

@@ -51,7 +51,7 @@ def prepare(machine: str) -> None:
     warnings.simplefilter("ignore")
     logging.disable()
     if machine == ALWAYS:
-        from tenferro_runtime.lowering.whole import _cost
+        from tenferro_runtime.lowering.native import _cost
 
         _cost.WAIT_MIN_NS = _cost.COMPILER_NS = _cost.EQUATION_NS = -1  # type: ignore[misc]
     if machine == QUICK:

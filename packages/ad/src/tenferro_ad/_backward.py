@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_ad._nearby import quiet
+from tenferro_ad._limits_at_degeneracy import quiet
 from tenferro_ad._node import SourcedNode, released
 from tenferro_ad._parts import Parts
 from tenferro_tensor.calls import Node, backward

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tenferro_ad._differentiated import running
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._eager import EagerTensor, watched
-from tenferro_ad._nearby import forced, found_directions, limit, ratio, size
+from tenferro_ad._limits_at_degeneracy import forced, found_directions, limit, ratio, size
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like

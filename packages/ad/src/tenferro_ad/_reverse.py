@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tenferro_ad._backward import backward_pass
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, all_watched
-from tenferro_ad._nearby import forced, limit, ratio, size
+from tenferro_ad._limits_at_degeneracy import forced, limit, ratio, size
 from tenferro_ad._seed import fitted, seed_of
 from tenferro_ad._trees import Picked, as_values, require_convention, split_aux
 from tenferro_ad._zeros import ones_like, zeros_like
@@ -44,7 +44,7 @@ class Recorded:
         return x.value if x.__class__ is EagerTensor and x.level == self.level else x
 
     def pull(self, cotangents: Sequence[Any], *, release: bool) -> list[Any]:
-        """Cotangents of the leaves, zeros where none arrives; at a degenerate point, their limit (see `_nearby`)."""
+        """Cotangents of the leaves, zeros where none arrives; at a degenerate point, their limit."""
         error = forced()
         if error is None:
             try:

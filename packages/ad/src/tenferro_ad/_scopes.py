@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tenferro_ad._limits_at_degeneracy import moved
 from tenferro_ad._modes import silent
-from tenferro_ad._nearby import moved
 from tenferro_runtime.tracing import stage_above
 from tenferro_tensor import Op
 

@@ -623,7 +623,7 @@ _namespace.register(sys.modules[__name__])
 
 def _whole() -> _NativeForms:
     from tenferro_runtime import _programs  # noqa: F401
-    from tenferro_runtime.lowering.whole._form import FORMS
+    from tenferro_runtime.lowering.native._program import FORMS
 
     return FORMS
 

@@ -17,6 +17,6 @@ from tenferro_runtime import (  # noqa: F401
     runtime,
     tracing,
 )
-from tenferro_runtime.lowering import rolling, whole  # noqa: F401
+from tenferro_runtime.lowering import native, rolling  # noqa: F401
 from tenferro_runtime.running import fusion, rendering  # noqa: F401
 from tenferro_runtime.tracing import effects, elementwise, expanding  # noqa: F401

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tenferro_ad._differentiated import running
 from tenferro_ad._eager import EagerTensor, watched
-from tenferro_ad._nearby import forced, found_directions, limit, ratio, size
+from tenferro_ad._limits_at_degeneracy import forced, found_directions, limit, ratio, size
 from tenferro_ad._seed import fitted
 from tenferro_ad._trees import as_values, split_aux
 from tenferro_ad._zeros import zeros_like
@@ -167,7 +167,7 @@ class SeriesRun:
         self.f, self.tree, self.order, self.what, self.has_aux, self.collapse = f, tree, order, what, has_aux, collapse
 
     def run(self, curves: Sequence[list[Term]]) -> SeriesResult:
-        """Run the function on leaves with coefficients; at a degenerate point, take limits (see `_nearby`)."""
+        """Run the function on leaves with coefficients; at a degenerate point, take limits."""
         known, error = found_directions(), forced()
         if error is None:
             try:

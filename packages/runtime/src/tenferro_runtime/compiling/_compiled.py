@@ -13,12 +13,12 @@ from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.compilers import ProgramCompiler, only_compilers, scoped_compiler
 from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
 from tenferro_runtime.compiling._environment import Slot, Snapshot, Untouched, same_data, slots_in, slots_of, snapshot
-from tenferro_runtime.compiling._forms import Form, opened
+from tenferro_runtime.compiling._fallbacks import Fallback, fallback_of
 from tenferro_runtime.compiling._kind import DROPPED, FIRST, Cause, Kind
 from tenferro_runtime.compiling._new_sizes import NewSizes
-from tenferro_runtime.compiling._recourses import Recourse, recourse_of
 from tenferro_runtime.compiling._retraces import NO_QUESTIONS, CacheInfo, Retraces, guard_failure
 from tenferro_runtime.compiling._trace import record
+from tenferro_runtime.compiling._variants import Variant, opened
 from tenferro_runtime.compiling._writes import overlap, with_writes
 from tenferro_runtime.ir._call import call
 from tenferro_runtime.ir._data_sizes import definitions
@@ -62,7 +62,7 @@ class Found(NamedTuple):
         around: the data that the function reads from closures and globals.
     """
 
-    form: Form
+    form: Variant
     leaves: list[Any]
     sizes: tuple[DimLike, ...]
     outer: bool
@@ -131,7 +131,7 @@ class Compiled:
         """The compiler given with ``backend=``; a function defined inside another one uses the compiler of that."""
         self.scope = nullcontext() if scope is None else scope
         """The scope in which the function is traced."""
-        self.others: dict[Recourse, Compiled] = {}
+        self.others: dict[Fallback, Compiled] = {}
         """The same function traced in other scopes, for calls that failed."""
         self.by: dict[ProgramCompiler, Compiled] = {}
         """The same function for each compiler of an enclosing scope."""
@@ -145,7 +145,9 @@ class Compiled:
         self.f, self.runtime, self.placement = f, runtime, placement
         self.title: str = getattr(f, "__qualname__", type(f).__name__)
         self.signature = Signature.of(f, static_argnums, static_argnames, donated)
-        self.programs: BoundedCache[int, Form] = BoundedCache(f"compile({self.title})", runtime.programs_per_function)
+        self.programs: BoundedCache[int, Variant] = BoundedCache(
+            f"compile({self.title})", runtime.programs_per_function
+        )
         self.candidates: dict[Kind, list[int]] = {}
         """Keys of `programs` for each kind of arguments, in order of tracing."""
         self.closed: dict[Kind, str] = {}
@@ -213,7 +215,7 @@ class Compiled:
         given = form.donation.leaves if form.donation else ()
         return self._run(hit, [t if i in given else t._data for i, t in enumerate(found.leaves)], values)
 
-    def _written(self, form: Form, found: Found, leaves: list[Any], dynamic: Any, static: tuple[Any, ...]) -> Any:
+    def _written(self, form: Variant, found: Found, leaves: list[Any], dynamic: Any, static: tuple[Any, ...]) -> Any:
         """A call of a function that writes to arguments, after which the caller's arrays have their new elements."""
         if overlap(leaves):
             return self._called(dynamic, static)
@@ -268,7 +270,7 @@ class Compiled:
 
     def _instead(self, error: BaseException) -> Compiled:
         """This function traced in the scope that handles such an error; raises the error if there is none."""
-        recourse = recourse_of(error)
+        recourse = fallback_of(error)
         if recourse is None or self.signature.donated or not isinstance(self.scope, nullcontext):
             raise error
         with self.lock:
@@ -402,7 +404,7 @@ class Compiled:
         assert fitting is not None, "a program fits the sizes that it was traced with"
         return Found(form, ready, fitting, outer, captured, around)
 
-    def _candidate(self, key: Kind, specs: list[Spec]) -> tuple[Form, tuple[int, ...]] | None:
+    def _candidate(self, key: Kind, specs: list[Spec]) -> tuple[Variant, tuple[int, ...]] | None:
         """The first form of this kind whose guards hold, and its sizes."""
         for number in tuple(self.candidates.get(key, ())):
             form = self.programs.table.get(number)
@@ -418,7 +420,7 @@ class Compiled:
 
     def _trace(
         self, key: Kind, ready: list[Any], static: tuple[Any, ...], around: Snapshot, specs: list[Spec]
-    ) -> tuple[Form, tuple[Any, ...]]:
+    ) -> tuple[Variant, tuple[Any, ...]]:
         """Trace with symbolic sizes, or with concrete sizes if that fails."""
         cause = self._difference(key, specs, static)
         open_specs, examples = opened(specs)
@@ -447,7 +449,9 @@ class Compiled:
         self.retraces.add(Cause(f"{cause.text}; {closed}", closed, NO_QUESTIONS))
         return self._kept(key, found, around)
 
-    def _kept(self, key: Kind, found: tuple[Form, tuple[Any, ...]], around: Snapshot) -> tuple[Form, tuple[Any, ...]]:
+    def _kept(
+        self, key: Kind, found: tuple[Variant, tuple[Any, ...]], around: Snapshot
+    ) -> tuple[Variant, tuple[Any, ...]]:
         if -1 in found[0].outer:
             self.retraces.extend(
                 "; not kept, because it uses a differentiated or traced value that is neither an "
@@ -471,7 +475,7 @@ class Compiled:
         specs: list[Spec],
         examples: dict[str, int] | None,
         within: bool = False,
-    ) -> tuple[Form, tuple[Any, ...]]:
+    ) -> tuple[Variant, tuple[Any, ...]]:
         runtime = self.runtime.with_deterministic(key.exact)
         label = self.signature.label
         inputs = [
@@ -493,14 +497,14 @@ class Compiled:
         places = tuple([where_from.get(identity(v), -1) for v in recorded.captured])
         optimise = partial(runtime.optimise, placement=self.placement)
         given = Donation(self.title, self.signature.given_leaves(key.tree)) if self.signature.donated else None
-        return Form(recorded, optimise, specs, places, around.kept, given), recorded.captured
+        return Variant(recorded, optimise, specs, places, around.kept, given), recorded.captured
 
     def _remember(
         self,
         values: tuple[Any, ...],
         leaves: list[Any],
         treedef: TreeDef,
-        form: Form,
+        form: Variant,
         hit: ProgramEntry,
     ) -> None:
         """Let later calls with arguments of this kind and these sizes take the fast path."""
@@ -522,7 +526,7 @@ class Compiled:
         if not self.signature.donated and not self.signature.static_names:
             self.entry.follow(hit)
 
-    def _renew(self, form: Form, hit: ProgramEntry) -> None:
+    def _renew(self, form: Variant, hit: ProgramEntry) -> None:
         """Let later calls with arguments of this kind take a fast path for any sizes."""
         kept = [new for new in self.renewals if new.form is not form][1 - MAX_TREE_READERS :]
         made = [NewSizes(n, form, hit.key[1:], hit.fresh) for n, f in list(self.programs.table.items()) if f is form]
@@ -636,7 +640,7 @@ def in_open_trace() -> bool:
     return going_on is not None and bool(going_on.examples or going_on.unknown)
 
 
-def _outputs(form: Form, found: Found) -> Any:
+def _outputs(form: Variant, found: Found) -> Any:
     """The outputs of a program on values of any level."""
     if definitions(form.program):
         return form.program.run(*found.leaves, *found.captured)

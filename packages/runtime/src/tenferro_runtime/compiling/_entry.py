@@ -11,7 +11,7 @@ from keyword import iskeyword
 from types import MethodType
 from typing import Any
 
-from tenferro_runtime._written import defined
+from tenferro_runtime._generated_code import defined
 from tenferro_runtime.running._execute import HOST_ARRAYS
 from tenferro_runtime.running.rendering._tiers import Tiered
 from tenferro_runtime.trees._containers import register_node

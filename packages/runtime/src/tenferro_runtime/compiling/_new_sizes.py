@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tenferro_runtime.compiling._forms import Form
+from tenferro_runtime.compiling._variants import Variant
 from tenferro_runtime.running._execute import preparing
 from tenferro_tensor import Spec, Tensor
 from tenferro_tensor.calls import ProgramEntry
@@ -23,7 +23,7 @@ class NewSizes:
 
     __slots__ = ("_fit", "_kinds", "_prepare", "form", "fresh", "number")
 
-    def __init__(self, number: int, form: Form, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> None:
+    def __init__(self, number: int, form: Variant, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> None:
         self.number, self.form, self.fresh = number, form, fresh
         self._fit, self._prepare = form.fit, preparing(form.program, bare=form.bare)
         self._kinds = tuple([(spec.ndim, spec.dtype, spec.place) for spec in specs])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime._written import defined
+from tenferro_runtime._generated_code import defined
 from tenferro_runtime.control_flow._bound import bound_steps, sizes_in
 from tenferro_runtime.control_flow._elsewhere import reader, scan_elsewhere
 from tenferro_runtime.control_flow._in_place import copying, overwritten_by_while, overwritten_carries

@@ -14,7 +14,7 @@ from tenferro_runtime.ir._call import is_part
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Equation, Literal, Program
 from tenferro_runtime.ir._sizes import substitute
-from tenferro_runtime.lowering import whole
+from tenferro_runtime.lowering import native
 from tenferro_runtime.reports import BodyCost, Explanation, StepCost
 from tenferro_runtime.running import _executables as executables
 from tenferro_runtime.running._execute import lowered
@@ -49,7 +49,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
         steps = tuple([replace(step, kernel=compiler.name) for step in steps])
     peak = None
     if sizes or not program.symbolic:
-        natively = whole.memory(given, tuple(donated))
+        natively = native.memory(given, tuple(donated))
         with suppress(InconclusiveDimError):  # a data-dependent size that is bounded by another size only
             peak = memory.peak(sizes) if natively is None else natively
     known = [s.flops for s in steps if s.flops is not None]
@@ -63,7 +63,7 @@ def explain(program: Program, donated: Sequence[int] = (), /, **sizes: int) -> E
         memory.constants,
         peak,
         dict(sizes),
-        executables.how(given) or whole.how(given),
+        executables.how(given) or native.how(given),
     )
 
 

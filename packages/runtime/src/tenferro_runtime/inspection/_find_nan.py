@@ -12,7 +12,7 @@ from tenferro_runtime.compiling._trace import trace
 from tenferro_runtime.control_flow.primitives import scan, while_loop
 from tenferro_runtime.inspection._running import fitting, steps, store
 from tenferro_runtime.ir._program import Equation, Program, inner_programs
-from tenferro_runtime.lowering.whole._cost import has_loops
+from tenferro_runtime.lowering.native._cost import has_loops
 from tenferro_runtime.reports import BadStep, Statistics
 from tenferro_runtime.running._execute import WATCH, by_steps
 from tenferro_runtime.trees._tree import flatten

@@ -14,11 +14,11 @@ from tenferro_runtime.costs._memory import MemoryPlan, plan_memory
 from tenferro_runtime.inspection._blocks import memory_timeline
 from tenferro_runtime.inspection._explain import step_costs
 from tenferro_runtime.inspection._running import fitting, steps, store
-from tenferro_runtime.ir._interpret import Known
+from tenferro_runtime.ir._interpret import KnownSizes
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.ir._reuse import UPDATES
 from tenferro_runtime.ir._sizes import substitute
-from tenferro_runtime.lowering import whole
+from tenferro_runtime.lowering import native
 from tenferro_runtime.progress import counting
 from tenferro_runtime.reports import BodyTime, Profile, StepTime
 from tenferro_runtime.running._execute import by_steps, lowered
@@ -69,8 +69,7 @@ def profile(program: Program, *values: Any, repeat: int = 10) -> Profile:
         watch.turn(ready, inside=True)
         memory = watch.memory()
         ms, timeline = _replayed(program, ready, repeat), memory_timeline(watch.sized(), memory)
-        how, native = whole.how(program), whole.memory(program)
-        return Profile(watch.times(runs, memory), ms, repeat, how, timeline, native)
+        return Profile(watch.times(runs, memory), ms, repeat, native.how(program), timeline, native.memory(program))
 
 
 def _replayed(program: Program, values: Values, repeat: int) -> float:
@@ -120,7 +119,7 @@ class _Stopwatch:
         """
         env: dict[int, Any] = {}
         times: list[tuple[int, int]] = []
-        self.known = Known(self.program, {})
+        self.known = KnownSizes(self.program, {})
         for i, (eq, operands) in enumerate(steps(self.program, values, env, self.known)):
             if inside or (inside is None and not self.turns):
                 self.bodies[i] = _times_inside(eq, operands)

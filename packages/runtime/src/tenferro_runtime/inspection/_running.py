@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tenferro_runtime.ir._call import concrete
-from tenferro_runtime.ir._interpret import Known
+from tenferro_runtime.ir._interpret import KnownSizes
 from tenferro_runtime.ir._program import Equation, Literal, Program, ProgramError
 from tenferro_runtime.ir._sizes import substituted
 from tenferro_runtime.runtime import promised_like
@@ -34,7 +34,7 @@ def fitting(program: Program, values: Sequence[Any]) -> tuple[Program, tuple[Ten
 
 
 def steps(
-    program: Program, values: tuple[Tensor, ...], env: dict[int, Any], known: Known | None = None
+    program: Program, values: tuple[Tensor, ...], env: dict[int, Any], known: KnownSizes | None = None
 ) -> Iterator[tuple[Equation, tuple[Any, ...]]]:
     """Iterate over the equations with their operands; the caller runs each of them and stores its results in `env`.
 
@@ -45,7 +45,7 @@ def steps(
     env.update(zip(program.input_ids, values, strict=True))
     needed: dict[int, int] = {v: i for i, eq in enumerate(program.equations) for v in eq.variables}
     needed.update(dict.fromkeys(program.output_ids, len(program.equations)))
-    known = known or Known(program, {})
+    known = known or KnownSizes(program, {})
     for i, eq in enumerate(program.equations):
         size = eq.op.params["size"] if eq.op.primitive is catalog.define_size else None
         if size is not None:

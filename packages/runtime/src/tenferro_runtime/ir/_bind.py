@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tenferro_runtime._written import defined
+from tenferro_runtime._generated_code import defined
 from tenferro_tensor import Op, Spec
 from tenferro_tensor.backends import OpenKernel
 from tenferro_tensor.entries import OpenStep

@@ -14,7 +14,7 @@ from tenferro_tensor.calls import TracedBase
 from tenferro_tensor_core import Dim, DimLike
 
 
-class Known:
+class KnownSizes:
     """The sizes of a program whose equations run one by one.
 
     Args:
@@ -56,7 +56,7 @@ def interpret(
     """
     env: dict[int, Any] = dict(program.constants)
     env.update(zip(program.input_ids, values, strict=True))
-    known = None if sizes is None else Known(program, sizes)
+    known = None if sizes is None else KnownSizes(program, sizes)
     effects = has_effects(program)
     recorder = next((b for b in map(recording, values) if b is not None), None)
     before = None if recorder is None else recorder.blame

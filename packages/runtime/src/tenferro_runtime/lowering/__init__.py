@@ -1,6 +1,6 @@
 """Lowering: programs of array operations become loop nests over buffers and numbers in registers (`LoopIR`).
 
-`rolling` makes loops of repeated equations before it, and `whole` decides which programs run as one native function of
+`rolling` makes loops of repeated equations before it, and `native` decides which programs run as one native function of
 their loop nests. In the order of use: `_lower` (the entry point), `_lowering` (equation by equation, with the rule of
 writing in place), `_values` (numbers, views of memory, formulas), `_writer` (statements, and facts about indices); then
 the rules: `_elementwise`, `_views`, `_reductions`, `_sorting`, `_products`, `_indexing`, `_joining`, `_branches`,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tenferro_runtime._written import defined
+from tenferro_runtime._generated_code import defined
 from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.placement._moves import Kind
 from tenferro_runtime.placement._plan import ExecutionPlan

@@ -1,8 +1,8 @@
 """Donated arguments: tensors whose memory a compiled function may reuse.
 
-A donated tensor holds a `Given` instead of its elements; reading it raises an error that names the call. Its memory is
-overwritten only if the tensor holds the only reference to a contiguous array that owns its memory. Views, other
-tensors, buffers and variables of the user are references.
+A donated tensor holds `DonatedMemory` instead of its elements; reading it raises an error that names the call. Its
+memory is overwritten only if the tensor holds the only reference to a contiguous array that owns its memory. Views,
+other tensors, buffers and variables of the user are references.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Donation(NamedTuple):
     leaves: tuple[int, ...]
 
 
-class Given:
+class DonatedMemory:
     """Replaces the elements of a donated tensor; every use raises `DonatedError`.
 
     Args:
@@ -69,7 +69,7 @@ def _closed() -> None:
     names += "neg pos abs invert lt le gt ge eq ne len iter bool int float complex index getitem setitem".split()
     names += "array array_ufunc array_function buffer round copy deepcopy reduce_ex hash".split()
     for name in names:
-        setattr(Given, f"__{name}__", Given._refuse)
+        setattr(DonatedMemory, f"__{name}__", DonatedMemory._refuse)
 
 
 _closed()
@@ -116,8 +116,8 @@ def taken(t: Tensor, title: str, source: Source, *, foreign: bool = False) -> tu
     """
     if t._data.__class__ is np.ndarray and t._data.base is not None:
         taken_back(t)
-    raw, references = _take(t, Given(t.spec, title, source))
-    if raw.__class__ is Given:
+    raw, references = _take(t, DonatedMemory(t.spec, title, source))
+    if raw.__class__ is DonatedMemory:
         raw._refuse()
     if raw.__class__ is not np.ndarray or references != _ALONE:
         return raw, foreign and references == _ALONE

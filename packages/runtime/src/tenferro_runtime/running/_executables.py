@@ -12,7 +12,7 @@ from tenferro_runtime.ir._call import instance
 from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
-from tenferro_runtime.running._ready import Prepare, Ready
+from tenferro_runtime.running._prepared import Prepare, PreparedProgram
 from tenferro_runtime.runtime import how_of
 from tenferro_tensor import Spec, falling_back, get_backend
 from tenferro_tensor.results import ANY, Maker, Results, foreign, owner_of
@@ -50,10 +50,10 @@ class Executables:
         self._last: tuple[Any, Any] = None, None
         """The sizes of the last call, compared by identity, and their executable."""
 
-    def prepare(self, sizes: tuple[int, ...]) -> Ready:
+    def prepare(self, sizes: tuple[int, ...]) -> PreparedProgram:
         """Prepare the program for sizes; it is compiled when it runs."""
         COUNTERS.binds += 1
-        return Ready(self._only if self.bare else self._all, sizes, self._outputs(sizes), None)
+        return PreparedProgram(self._only if self.bare else self._all, sizes, self._outputs(sizes), None)
 
     def _outputs(self, sizes: tuple[int, ...]) -> tuple[Spec, ...]:
         if not sizes:

@@ -20,7 +20,7 @@ from tenferro_runtime.ir._program import Program, ProgramError
 from tenferro_runtime.ir._sizes import named, sizes_of
 from tenferro_runtime.passes.identities import remove_identities
 from tenferro_runtime.running._executables import compiled_form
-from tenferro_runtime.running._ready import Prepare, Ready
+from tenferro_runtime.running._prepared import Prepare, PreparedProgram
 from tenferro_runtime.running.rendering._overwriting import EXACT, OVERWRITING
 from tenferro_runtime.running.rendering._render import Rendered, explain_failure, render, render_open
 from tenferro_runtime.running.rendering._updates_last import updates_last
@@ -187,16 +187,16 @@ def _steps(program: Program, bare: bool, donated: tuple[int, ...]) -> Prepare:
     home = device_of_program(program)
     replayed = get_backend(home.kind).replayed
 
-    def prepare(sizes: tuple[int, ...]) -> Ready:
+    def prepare(sizes: tuple[int, ...]) -> PreparedProgram:
         COUNTERS.binds += 1
         values, outputs, largest = bind(*sizes)
         chosen = replayed(run, largest, home)
-        return Ready(chosen, values, outputs, direct if chosen is run else None)
+        return PreparedProgram(chosen, values, outputs, direct if chosen is run else None)
 
     return prepare
 
 
-def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
+def ready(program: Program, sizes: tuple[int, ...]) -> PreparedProgram:
     """The program prepared for values of its symbolic sizes."""
     return preparing(program)(sizes)
 
@@ -204,11 +204,13 @@ def ready(program: Program, sizes: tuple[int, ...]) -> Ready:
 def _prepared(program: Program, planned: Callable[..., Any], bare: bool) -> Prepare:
     """As `preparing`, for a program that runs by a plan for each combination of sizes."""
 
-    def prepare(sizes: tuple[int, ...]) -> Ready:
+    def prepare(sizes: tuple[int, ...]) -> PreparedProgram:
         COUNTERS.binds += 1
         run = planned(sizes)
         outputs = instance(program, sizes).outputs if sizes else program.outputs
-        return Ready((lambda _, *raws: run(*raws)[0]) if bare else (lambda _, *raws: run(*raws)), (), outputs, None)
+        return PreparedProgram(
+            (lambda _, *raws: run(*raws)[0]) if bare else (lambda _, *raws: run(*raws)), (), outputs, None
+        )
 
     return prepare
 
@@ -248,7 +250,7 @@ def run(program: Program, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if cache is None:
         cache = program.memo.setdefault("bound", BoundedCache(f"sizes of {program!r}", MAX_PREPARED_SIZES))
     key = (scoped_device(), *specs)
-    found: Ready = cache.get_or_make(key, lambda: ready(program, sizes_of(program, specs)))  # type: ignore[arg-type]
+    found: PreparedProgram = cache.get_or_make(key, lambda: ready(program, sizes_of(program, specs)))  # type: ignore[arg-type]
     return _run(partial(found.run, found.values), [t._data for t in given], found.outputs)
 
 
@@ -291,7 +293,7 @@ class _OfSizes:
 
     def __init__(self, program: Program) -> None:
         self.prepare = preparing(program)
-        self.known: dict[tuple[int, ...], Ready] = {}
+        self.known: dict[tuple[int, ...], PreparedProgram] = {}
 
     def __call__(self, *raws_and_sizes: Any) -> Any:
         *raws, sizes = raws_and_sizes

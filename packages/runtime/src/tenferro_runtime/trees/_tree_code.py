@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_runtime._written import defined
+from tenferro_runtime._generated_code import defined
 from tenferro_runtime.trees._containers import container_of
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Spec, Tensor

@@ -12,7 +12,7 @@ from tenferro_runtime.ir._program import Equation, Literal, Operand
 from tenferro_runtime.lowering.rolling._equations import BodyWriter
 from tenferro_runtime.lowering.rolling._flow import EarlierGroup, Flow, Listing, SameGroup, SameValue, Slot
 from tenferro_runtime.lowering.rolling._moving import moving
-from tenferro_runtime.lowering.rolling._rows import Surroundings
+from tenferro_runtime.lowering.rolling._row_values import Surroundings
 from tenferro_tensor import HOST, catalog
 
 _ONCE: Final = frozenset({

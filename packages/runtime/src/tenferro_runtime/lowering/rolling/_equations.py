@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_runtime.ir._program import Equation, Literal, Operand
-from tenferro_runtime.lowering.rolling._rows import Surroundings
+from tenferro_runtime.lowering.rolling._row_values import Surroundings
 from tenferro_tensor import HOST, Spec, Tensor, catalog, tensor
 from tenferro_tensor_core import int64
 

@@ -11,7 +11,7 @@ from tenferro_runtime.control_flow.primitives import scan
 from tenferro_runtime.ir._program import Equation, Program
 from tenferro_runtime.lowering.rolling._body import CannotRollError, GroupBody
 from tenferro_runtime.lowering.rolling._flow import Flow, Listing
-from tenferro_runtime.lowering.rolling._rows import RowOf, Surroundings
+from tenferro_runtime.lowering.rolling._row_values import RowOf, Surroundings
 from tenferro_runtime.passes.schedule import VIEWS, weight
 from tenferro_tensor import HOST, Spec, catalog, tensor
 from tenferro_tensor_core import kind_of

@@ -12,7 +12,7 @@ from tenferro_runtime.lowering.rolling._body import CannotRollError
 from tenferro_runtime.lowering.rolling._flow import Flow, Listing, ManyValues, flow_of
 from tenferro_runtime.lowering.rolling._loop import ROLLED, write_loop
 from tenferro_runtime.lowering.rolling._periods import Stretch, keys_of, runs_in
-from tenferro_runtime.lowering.rolling._rows import Surroundings
+from tenferro_runtime.lowering.rolling._row_values import Surroundings
 from tenferro_runtime.passes.common_subexpressions import share_constants
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_tensor import HOST

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from typing import Literal as Choice
 
 from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime._written import defined
+from tenferro_runtime._generated_code import defined
 from tenferro_runtime.ir._bind import Binder, Binding
 from tenferro_runtime.ir._data_sizes import decided
 from tenferro_runtime.ir._program import Equation, Literal, Operand, Program

@@ -1,4 +1,4 @@
-"""`Whole`: a program that runs step by step at first, and as one native function when that is compiled."""
+"""`TieredProgram`: a program that runs step by step at first, and as one native function when that is compiled."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tenferro_runtime.ir._data_sizes import definitions
 from tenferro_runtime.ir._kept import kept
 from tenferro_runtime.ir._program import Program
 from tenferro_runtime.ir._sizes import OPEN, filled, variables
-from tenferro_runtime.lowering.whole._cost import gains, is_worth_waiting
+from tenferro_runtime.lowering.native._cost import gains, is_worth_waiting
 from tenferro_runtime.running._execute import (
     MAX_PREPARED_SIZES,
     device_of_program,
     lowered,
 )
-from tenferro_runtime.running._ready import Prepare, Ready
+from tenferro_runtime.running._prepared import Prepare, PreparedProgram
 from tenferro_runtime.running.fusion._bits import keeps_bits
 from tenferro_runtime.running.rendering._tiers import Tiered
 from tenferro_runtime.runtime import how_of
@@ -33,11 +33,11 @@ from tenferro_tensor_core.forks import cached_property, importing
 if TYPE_CHECKING:
     from tenferro_tensor.loop_ir import LoopFunction
 
-FORM: Final = "whole"
+FORM: Final = "native"
 """Key of a program's memo: its forms, by form of the result and donated inputs."""
 
 
-class Whole(Tiered):
+class TieredProgram(Tiered):
     """A program as a function of values of its sizes, then of raw arrays.
 
     If a run step by step would take long, the first call waits for the compiler.
@@ -69,11 +69,11 @@ class Whole(Tiered):
         self.native: NativeProgram | None = None
         self.why = ""
         self._waits: dict[tuple[int, ...], bool] = {}
-        self._ready: dict[tuple[int, ...], Ready] = {}
+        self._ready: dict[tuple[int, ...], PreparedProgram] = {}
 
-    def prepare(self, sizes: tuple[int, ...]) -> Ready:
+    def prepare(self, sizes: tuple[int, ...]) -> PreparedProgram:
         """Prepare the program for sizes without running it."""
-        return Ready(self, sizes, self._outputs(sizes), None)
+        return PreparedProgram(self, sizes, self._outputs(sizes), None)
 
     def _outputs(self, sizes: tuple[int, ...]) -> tuple[Spec, ...]:
         if not sizes:
@@ -103,9 +103,9 @@ class Whole(Tiered):
         return ready.run(ready.values, *raws)
 
     @cached_property
-    def _everywhere(self) -> Whole:
+    def _everywhere(self) -> TieredProgram:
         """The form for all sizes."""
-        return Whole(self.program, self.bare, self._make, self.donated, general=True)
+        return TieredProgram(self.program, self.bare, self._make, self.donated, general=True)
 
     def _refused_sizes(self, sizes: tuple[int, ...], *raws: Any) -> Any:
         """Serve sizes that the native function refuses."""
@@ -189,9 +189,9 @@ def _form(program: Program, bare: bool, steps: Callable[[], Prepare], donated: t
     donated = _given(program, donated)
     forms = program.memo.setdefault(FORM, {})
     key = bare, donated
-    found: Whole | None = forms.get(key)
+    found: TieredProgram | None = forms.get(key)
     if found is None:
-        found = forms.setdefault(key, Whole(program, bare, steps, donated))
+        found = forms.setdefault(key, TieredProgram(program, bare, steps, donated))
     return found.prepare
 
 
@@ -219,7 +219,7 @@ def _refused(program: Program) -> str:
     return ""
 
 
-def _forms(program: Program) -> Iterator[Whole]:
+def _forms(program: Program) -> Iterator[TieredProgram]:
     """The forms of a program, and of the symbolic program that it is an instance of."""
     while True:
         yield from program.memo.get(FORM, {}).values()

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar, cast
 from tenferro_ad._differentiated import Differentiated
 from tenferro_ad._modes import _count
 from tenferro_runtime.batching import all_with_lanes
-from tenferro_runtime.compiling import RECOURSES, Recourse
+from tenferro_runtime.compiling import FALLBACKS, Fallback
 from tenferro_runtime.extension import REGISTRY, General, Spec, catalog, primitive
 from tenferro_runtime.ir import ProgramPrimitive, interpret, named, sizes_for
 from tenferro_tensor import Op, next_level
@@ -156,7 +156,7 @@ def _is_beside(error: BaseException) -> bool:
     return isinstance(error, GradientError) and bool(error.payload.get("beside"))
 
 
-RECOURSES.append(Recourse(_is_beside, lambda error: Always(cast(type[GradientError], type(error)))))
+FALLBACKS.append(Fallback(_is_beside, lambda error: Always(cast(type[GradientError], type(error)))))
 
 
 def _bare(x: Any) -> Any:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
 
-class Recourse(NamedTuple):
+class Fallback(NamedTuple):
     """A kind of failure that another trace of the function avoids.
 
     Attributes:
@@ -22,10 +22,10 @@ class Recourse(NamedTuple):
     scope: Callable[[BaseException], AbstractContextManager[Any]]
 
 
-RECOURSES: Final[list[Recourse]] = []
+FALLBACKS: Final[list[Fallback]] = []
 """The recourses of every compiled function."""
 
 
-def recourse_of(error: BaseException) -> Recourse | None:
+def fallback_of(error: BaseException) -> Fallback | None:
     """The recourse that applies to an error, or None."""
-    return next((r for r in RECOURSES if r.applies(error)), None)
+    return next((r for r in FALLBACKS if r.applies(error)), None)

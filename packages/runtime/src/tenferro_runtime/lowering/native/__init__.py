@@ -1,9 +1,9 @@
 """Programs with loops and branches as one native function, compiled while they run step by step.
 
-`_cost` estimates the time of the steps, and `_form` is the native form of a program.
+`_cost` estimates the time of the steps, and `_program` is the native form of a program.
 """
 
-from tenferro_runtime.lowering.whole._form import how, memory
+from tenferro_runtime.lowering.native._program import how, memory
 
 __all__ = ["how", "memory"]
 

@@ -1,4 +1,4 @@
-"""`Ready`: a program prepared for sizes."""
+"""`PreparedProgram`: a program prepared for sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenferro_runtime.running.rendering._render import Direct
 from tenferro_tensor import Spec
 
 
-class Ready(NamedTuple):
+class PreparedProgram(NamedTuple):
     """A program prepared for sizes.
 
     Attributes:
@@ -25,5 +25,5 @@ class Ready(NamedTuple):
     direct: Direct | None
 
 
-Prepare = Callable[[tuple[int, ...]], Ready]
+Prepare = Callable[[tuple[int, ...]], PreparedProgram]
 """Prepares a program for sizes."""

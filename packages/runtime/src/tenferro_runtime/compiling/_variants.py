@@ -1,4 +1,4 @@
-"""`Form`: the result of one trace of a compiled function, for all sizes that its guards allow."""
+"""`Variant`: the result of one trace of a compiled function, for all sizes that its guards allow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from tenferro_runtime.compiling._recourses import recourse_of
+from tenferro_runtime.compiling._fallbacks import fallback_of
 from tenferro_runtime.compiling._trace import Recorded
 from tenferro_runtime.compiling._writes import Written
 from tenferro_runtime.ir._bind import render_fit
@@ -16,7 +16,7 @@ from tenferro_runtime.ir._sizes import substitute, variables
 from tenferro_runtime.running._donation import Donation, giving
 from tenferro_runtime.running._executables import compiler_of
 from tenferro_runtime.running._execute import MAX_PREPARED_SIZES, preparing
-from tenferro_runtime.running._ready import Ready
+from tenferro_runtime.running._prepared import PreparedProgram
 from tenferro_runtime.running.rendering._render import blame, explain_failure
 from tenferro_runtime.trees._tree import TreeDef, unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
@@ -51,7 +51,7 @@ def opened(specs: Sequence[Spec]) -> tuple[list[Spec], dict[str, int]]:
     return found, examples
 
 
-class Form:
+class Variant:
     """A program, the structure of its result, and the guards that decide which arguments it serves.
 
     Args:
@@ -104,7 +104,7 @@ class Form:
         self._arrays = [i for i in range(self.tree.size) if i not in self.fixed]
         self._fit: Callable[[Any], tuple[int, ...] | None] | None = None
         self._finish: Callable[[tuple[Spec, ...]], Finish] | None = None
-        self._ready: dict[tuple[int, ...], Ready] = {}
+        self._ready: dict[tuple[int, ...], PreparedProgram] = {}
 
     def sizes(self, specs: Sequence[Spec]) -> tuple[int, ...] | None:
         """Values of the program's symbolic sizes for concrete arguments; ``None`` if a guard does not hold."""
@@ -122,7 +122,7 @@ class Form:
         given = opened(specs)[1]
         return next((g for g in self.asked if not _holds(g, given)), None)
 
-    def ready(self, sizes: tuple[int, ...]) -> Ready:
+    def ready(self, sizes: tuple[int, ...]) -> PreparedProgram:
         """The program prepared for sizes."""
         known = self._ready.get(sizes)
         if known is None:
@@ -131,7 +131,7 @@ class Form:
             known = self._ready[sizes] = self._made(sizes)
         return known
 
-    def _made(self, sizes: tuple[int, ...]) -> Ready:
+    def _made(self, sizes: tuple[int, ...]) -> PreparedProgram:
         plain = preparing(self.program, bare=self.bare)(sizes)
         if self.donation is None:
             return plain
@@ -140,7 +140,7 @@ class Form:
         run = giving(self.donation, over.run, plain.run, foreign=foreign)
         return over._replace(run=run, direct=None)
 
-    def hit(self, made: Ready, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> ProgramEntry:
+    def hit(self, made: PreparedProgram, specs: tuple[Spec, ...], fresh: Callable[[], bool] | None) -> ProgramEntry:
         """The entry for calls with concrete arguments of given specs.
 
         Args:
@@ -182,14 +182,14 @@ class Form:
 def _explain(error: BaseException) -> bool:
     explain_failure(error)
     hide_frames(error)
-    return recourse_of(error) is not None
+    return fallback_of(error) is not None
 
 
 def _explain_step(equation: Equation, error: BaseException) -> bool:
     explain_failure(error)
     blame(error, equation)
     hide_frames(error)
-    return recourse_of(error) is not None
+    return fallback_of(error) is not None
 
 
 def _explain_only(failed: Callable[[BaseException], bool], error: BaseException) -> bool:
