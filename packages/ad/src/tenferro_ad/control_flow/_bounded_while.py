@@ -14,8 +14,9 @@ import numpy as np
 
 from tenferro_ad.control_flow._loop import Loop
 from tenferro_runtime.control_flow.primitives import cond
-from tenferro_runtime.extension import Builder, Literal, Program, optimise
+from tenferro_runtime.extension import Literal, Program, optimise
 from tenferro_runtime.ir import applied
+from tenferro_runtime.tracing import staged
 from tenferro_tensor import HOST, Spec, tensor
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import int64
@@ -74,33 +75,32 @@ def _guarded(condition: Program, body: Program, consts: int) -> Program:
     def ended(live: Any, *xs: Any) -> list[Any]:
         return [live, *xs[consts:]]  # `live` is false here, and on the right device
 
-    step = Builder()
-    fixed = [step.input(s) for s in body.inputs[:consts]]
-    live = step.input(condition.outputs[0])
-    carry = [step.input(s) for s in body.inputs[consts:]]
-    return step.close(_chosen(live, going, ended, [live, *fixed, *carry]))
+    def step(*xs: Any) -> tuple[Any, ...]:
+        live = xs[consts]
+        return _chosen(live, going, ended, [live, *xs[:consts], *xs[consts + 1 :]])
+
+    return staged(step, (*body.inputs[:consts], condition.outputs[0], *body.inputs[consts:])).program
 
 
 def _counted(counter: tuple[int, int], condition: Program, body: Program, consts: int) -> Program:
     """One step from the constants, the initial count, the carry and the step number to the carry."""
     j, by = counter
-    specs, step = body.inputs, Builder()
-    fixed = [step.input(s) for s in specs[:consts]]
-    start = step.input(specs[consts + j])
-    carry = [step.input(s) for s in specs[consts:]]
-    number = c.convert(step.input(Spec((), int64, HOST)), dtype=start.spec.dtype)
-    now = list(carry)  # once the loop has ended, the carry holds the final count
-    now[j] = c.add(start, c.mul(number, by) if by > 1 else number)
-    live = applied(condition, [*fixed, *now])[0]
-    after = list(_chosen(live, lambda *xs: applied(body, xs), lambda *xs: xs[consts:], [*fixed, *now]))
-    after[j] = c.select(live, after[j], carry[j])
-    return optimise(step.close(after))
+
+    def step(*xs: Any) -> list[Any]:
+        fixed, start, carry = xs[:consts], xs[consts], xs[consts + 1 : -1]
+        number = c.convert(xs[-1], dtype=start.spec.dtype)
+        now = list(carry)  # once the loop has ended, the carry holds the final count
+        now[j] = c.add(start, c.mul(number, by) if by > 1 else number)
+        live = applied(condition, [*fixed, *now])[0]
+        after = list(_chosen(live, lambda *xs: applied(body, xs), lambda *xs: xs[consts:], [*fixed, *now]))
+        after[j] = c.select(live, after[j], carry[j])
+        return after
+
+    specs = body.inputs
+    return optimise(staged(step, (*specs[:consts], specs[consts + j], *specs[consts:], Spec((), int64, HOST))).program)
 
 
 def _chosen(live: Any, going: Callable[..., Any], ended: Callable[..., Any], operands: list[Any]) -> tuple[Any, ...]:
     """The results of one of two branches."""
-    branches = []
-    for branch in (ended, going):
-        builder = Builder()
-        branches.append(optimise(builder.close(branch(*[builder.input(x.spec) for x in operands]))))
+    branches = [optimise(staged(branch, [x.spec for x in operands]).program) for branch in (ended, going)]
     return cond(live, *operands, branches=tuple(branches))  # type: ignore[no-any-return]

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from tenferro_ad._dual import Dual, dual
 from tenferro_ad._zeros import zeros_like
 from tenferro_ad.control_flow._loop import loop_of
+from tenferro_ad.control_flow._more_inputs import with_inputs
 from tenferro_runtime.control_flow import within_budget
 from tenferro_runtime.extension import Builder, Program, interpret, optimise
-from tenferro_runtime.ir import applied, without_effects
+from tenferro_runtime.ir import without_effects
 from tenferro_runtime.tracing.derived import derived
 from tenferro_tensor import Op, next_level
 
@@ -89,9 +90,8 @@ def jvp_loop(
 
 def _with_tangents(condition: Program, joint: Program, order: list[int]) -> Program:
     """The condition as a program that also takes the tangents, and ignores them."""
-    builder = Builder()
-    xs = {i: builder.input(joint.inputs[i]) for i in order}
-    return optimise(builder.close(applied(condition, [xs[i] for i in range(len(condition.input_ids))])))
+    places = [order.index(i) for i in range(len(condition.input_ids))]
+    return with_inputs(condition, [joint.inputs[i] for i in order], places)
 
 
 def interleaved(count: int, need: tuple[int, ...], *parts: int) -> list[int]:

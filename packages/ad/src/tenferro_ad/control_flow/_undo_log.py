@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from tenferro_ad.control_flow._branch_slots import in_slots, shared_slots
+from tenferro_ad.control_flow._more_inputs import with_inputs
 from tenferro_ad.rules.structure import slice_of
-from tenferro_runtime.extension import Builder, Equation, Program, optimise
-from tenferro_runtime.ir import Operand, applied
+from tenferro_runtime.extension import Equation, Program, optimise
+from tenferro_runtime.ir import Operand
 from tenferro_runtime.passes.schedule import VIEWS
 from tenferro_tensor import Op, Spec
 from tenferro_tensor import catalog as c
@@ -232,11 +233,9 @@ def _undone_branches(work: _Logging, eq: Equation, k: int, i: int) -> _Undo | No
     forward = [in_slots(part.grown, count, mine, specs) for part, mine in zip(parts, slots, strict=True)]
     back = []
     for part, mine in zip(parts, slots, strict=True):
-        builder = Builder()
-        after, windows = builder.input(inputs[i - 1]), [builder.input(s) for s in specs]
-        read = {r: builder.input(inputs[r]) for r in reads}
-        outs = applied(part.back, [after, *[windows[m] for m in mine], *[read[r] for r in part.reads]])
-        back.append(optimise(builder.close(outs)))
+        places = [0, *[1 + m for m in mine], *[1 + len(specs) + reads.index(r) for r in part.reads]]
+        own = [inputs[i - 1], *specs, *[inputs[r] for r in reads]]
+        back.append(with_inputs(part.back, own, places))
     logs = [work.variable(s) for s in specs]
     work.replace(eq, eq.op.primitive.op(branches=tuple(forward)), logs)
     operands = (eq.operands[0], eq.results[k], *logs, *[eq.operands[1 + r] for r in reads])
