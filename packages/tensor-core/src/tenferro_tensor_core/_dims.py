@@ -172,7 +172,8 @@ class Dim:
         >>> (dim("n") * 2 + 1).evaluate({"n": 5})
         11
         """
-        return int(_value(self, bindings, True, {}))  # type: ignore[arg-type]
+        value = _number(self, bindings)
+        return int(_value(self, bindings, True, {})) if value is None else value  # type: ignore[arg-type]
 
     def substitute(self, bindings: Mapping[str, DimLike]) -> DimLike:
         """Return the size with variables replaced by other sizes.
@@ -596,6 +597,39 @@ def _flattened(kind: str, dims: tuple[DimLike, ...]) -> Iterator[DimLike]:
                 yield from (arg + sum(n for _, n in number) for arg in monomial[0].args)
                 continue
         yield d
+
+
+def _number(d: Dim, bindings: Mapping[str, int]) -> int | None:
+    """The value where all bindings are plain integers within bounds; ``None`` leaves other cases to `_value`."""
+    number = 0
+    for monomial, product in d.terms:
+        for atom in monomial:
+            value: int | None
+            if atom.kind == "var":
+                value = bindings.get(atom.name)
+                if value.__class__ is not int or value < (atom.lower or 0):
+                    return None
+                if atom.upper is not None and value > atom.upper:
+                    return None
+            else:
+                value = _atom_number(atom, bindings)
+                if value is None:
+                    return None
+            product *= value
+        number += product
+    return number
+
+
+def _atom_number(atom: Atom, bindings: Mapping[str, int]) -> int | None:
+    args = []
+    for arg in atom.args:
+        value = arg if arg.__class__ is int else _number(arg, bindings)
+        if value is None:
+            return None
+        args.append(value)
+    if atom.kind != "floordiv":
+        return min(args) if atom.kind == "min" else max(args)
+    return args[0] // args[1] if args[1] else None
 
 
 def _value(d: DimLike, bindings: Mapping[str, DimLike], checked: bool, known: dict[Atom, DimLike]) -> DimLike:

@@ -46,6 +46,8 @@ def plan_arena(function: LoopFunction) -> ArenaPlan:
     Returns:
         The plan.
     """
+    if not function.temporaries:
+        return ArenaPlan((), {})
     lives = lifetimes(function)
     slots: list[DimLike] = []
     used: list[list[Lifetime]] = []  # of each slot, sorted and without overlaps

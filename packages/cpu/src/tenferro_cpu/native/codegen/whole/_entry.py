@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from math import prod
 from typing import Any, Final, NoReturn
 
@@ -23,7 +22,7 @@ from tenferro_tensor import Op, Spec
 from tenferro_tensor.backends import NativeProgram
 from tenferro_tensor.checked import is_checked
 from tenferro_tensor.loop_ir import Buffer, Call, LoopFunction, Statement, show
-from tenferro_tensor_core import Dim, DimLike, evaluate
+from tenferro_tensor_core import Dim, evaluate
 
 LEVEL: Final = 1
 """Optimiser level of rendered functions."""
@@ -148,15 +147,10 @@ class RunWords:
 
     def __init__(self, function: LoopFunction, otherwise: Callable[..., Any] | None = None) -> None:
         self.function, self.otherwise, self.small = function, otherwise, False
-
-    @cached_property
-    def _slots(self) -> dict[DimLike, int]:
-        return arena_slots(self.function)
-
-    @cached_property
-    def _works(self) -> list[DimLike]:
+        # Made with the machine code, mostly in the background, and not by the first call at another size.
+        self._slots = arena_slots(function)
+        self._works = list(dict.fromkeys(team_works(function.body)))
         """Costs of nests that the team may share, unless they are certainly small."""
-        return list(dict.fromkeys(team_works(self.function.body)))
 
     def __call__(self, *values: int) -> bytes | Callable[..., Any]:
         sizes, f = self._named(values), self.function
