@@ -86,7 +86,7 @@ def _range(constant: DimLike, digits: Iterable[Digit]) -> tuple[DimLike, DimLike
 def positive(extents: Iterable[DimLike]) -> dict[str, DimLike]:
     """Sizes with tighter lower bounds, by name, given that some extents are at least 1."""
     found: dict[str, DimLike] = {}
-    for extent in extents:
+    for extent in dict.fromkeys(extents):
         if not isinstance(extent, Dim):
             continue
         for atom in [atom for atom in extent.atoms() if atom.kind == "var"]:

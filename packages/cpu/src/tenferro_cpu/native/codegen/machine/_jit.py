@@ -43,6 +43,12 @@ MAX_SWITCHED_LLVM = 22
 REDUCED_MAX_LINES = 300
 """Longest function (in lines of text) whose loops undergo strength reduction."""
 
+VECTORISED_MAX_LINES = 4000
+"""Longest function (in lines of text) whose scalar loops LLVM tries to vectorise.
+
+Longer ones run the steps of large programs, whose work is in functions of their own with explicit vectors.
+"""
+
 MIN_LLVMLITE = (0, 45)
 """Oldest llvmlite that ships it."""
 
@@ -380,7 +386,7 @@ class Engine:
             if new not in defined:
                 raise CompileError(f"the text defines no function {name!r}", names=tuple(names))
         if level:
-            self._optimise(module, level)
+            self._optimise(module, level, text)
             if "optnone" in text:  # the code generator would skip them as well
                 module = self._compiler.llvm.parse_assembly(str(module).replace(" optnone", ""), context)
         needs = [v.name for v in module.functions if v.is_declaration and not v.name.startswith("llvm.")]
@@ -389,9 +395,10 @@ class Engine:
         self._counts["compiled"] += 1
         return " ".join(needs).encode() + b"\n" + code
 
-    def _optimise(self, module: Any, level: int) -> None:
+    def _optimise(self, module: Any, level: int, text: str) -> None:
         options = self._compiler.llvm.create_pipeline_tuning_options(speed_level=level)
-        options.loop_vectorization, options.slp_vectorization = True, level > 1
+        longest = max([f.count("\n") for f in text.split("\ndefine ")])
+        options.loop_vectorization, options.slp_vectorization = longest <= VECTORISED_MAX_LINES, level > 1
         builder = self._compiler.llvm.create_pass_builder(self._compiler.machine, options)
         builder.getModulePassManager().run(module, builder)
 
