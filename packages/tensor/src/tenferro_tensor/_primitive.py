@@ -180,6 +180,8 @@ class Primitive:
         extension: entry-point name in ``tenferro.extensions`` that provides its kernels and rules, or ``None``.
         widens: whether kernels run in float32 for narrow operands (float16, bfloat16), with conversions around; by
             default true for element-wise primitives. Others only move elements, or run programs.
+        work: time for an element of an element-wise primitive, in additions. A compiler computes what is cheap again
+            rather than store it.
     """
 
     anywhere: ClassVar[bool] = False
@@ -212,6 +214,7 @@ class Primitive:
         family: str | None = None,
         extension: str | None = None,
         widens: bool | None = None,
+        work: int = 1,
     ) -> None:
         if domain not in DOMAINS:
             raise ArgumentError(f"there is no domain {domain!r}; use one of {', '.join(DOMAINS)}", domain=domain)
@@ -232,6 +235,7 @@ class Primitive:
         self.family: str | None = family
         self.extension: str | None = extension
         self.widens: bool = elementwise if widens is None else widens
+        self.work: int = work
         if family is not None:
             claim(self)
         self._interned: WeakValueDictionary[Any, Op] = WeakValueDictionary()
@@ -434,6 +438,7 @@ class _Kind(TypedDict, total=False):
     family: str | None
     extension: str | None
     widens: bool | None
+    work: int
 
 
 @overload
@@ -445,7 +450,7 @@ def primitive(infer: Callable[..., Any] | None = None, /, **kind: Any) -> Any:
 
     Args:
         infer: maps operand specs and metadata to an output spec, or to a tuple of them.
-        kind: ``elementwise``, ``domain``, ``chooser``, ``family``, ``extension``, ``widens`` of `Primitive`.
+        kind: ``elementwise``, ``domain``, ``chooser``, ``family``, ``extension``, ``widens``, ``work`` of `Primitive`.
 
     Returns:
         The primitive; without `infer`, a decorator.

@@ -12,19 +12,8 @@ from tenferro_tensor import catalog
 from tenferro_tensor.loop_ir import INDEX, Affine, Value
 from tenferro_tensor_core import is_real_floating
 
-SLOW: Final = frozenset(
-    {
-        catalog.exp, catalog.exp2, catalog.expm1, catalog.log, catalog.log1p, catalog.log2, catalog.log10, catalog.sin,
-        catalog.cos, catalog.tan, catalog.asin, catalog.acos, catalog.atan, catalog.atan2, catalog.sinh, catalog.cosh,
-        catalog.tanh, catalog.asinh, catalog.acosh, catalog.atanh, catalog.pow, catalog.erf, catalog.erfc,
-        catalog.erfinv, catalog.lgamma, catalog.digamma, catalog.polygamma, catalog.cbrt, catalog.hypot,
-        catalog.logaddexp, catalog.floor_divide, catalog.remainder, catalog.fmod,
-    }
-)  # fmt: skip
-COST_SLOW: Final = 20
-DIVISIONS: Final = frozenset({catalog.div, catalog.sqrt, catalog.rsqrt})
-COST_DIVISION: Final = 6
-
+SLOW: Final = 20
+"""Work of an element from which a function call or its like is meant, which must not be computed again."""
 
 COST_TO_INTEGER: Final = 12
 """Cost of converting a floating-point number to an integer, with bounds checks: slow in scalar loops."""
@@ -35,7 +24,7 @@ def elementwise(step: Step) -> Lowered:
     p, op, dtype = step.op.primitive, step.op, step.out.dtype
     operands = step.operands
     scalars = [isinstance(v, Literal) for v in step.eq.operands]
-    cost = COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
+    cost = p.work
     if p is catalog.convert and dtype.kind in "iu" and is_real_floating(operands[0].dtype):
         cost = COST_TO_INTEGER
     if p is catalog.pow and isinstance(step.eq.operands[1], Literal) and step.eq.operands[1].value == 2:

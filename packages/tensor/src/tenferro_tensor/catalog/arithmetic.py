@@ -60,31 +60,31 @@ def absorbing_mul(x: Spec, y: Spec) -> Spec:
     return x
 
 
-@primitive(elementwise=True, domain="inexact")
+@primitive(elementwise=True, domain="inexact", work=6)
 def div(x: Spec, y: Spec) -> Spec:
     """Quotient; integers are divided in float64."""
     return x
 
 
-@primitive(elementwise=True, domain="real_number")
+@primitive(elementwise=True, domain="real_number", work=20)
 def floor_divide(x: Spec, y: Spec) -> Spec:
     """Quotient rounded towards minus infinity; integer division by zero is 0, as in NumPy."""
     return x
 
 
-@primitive(elementwise=True, domain="real_number")
+@primitive(elementwise=True, domain="real_number", work=20)
 def remainder(x: Spec, y: Spec) -> Spec:
     """Remainder with the sign of the divisor, so that ``x == floor_divide(x, y) * y + remainder(x, y)``."""
     return x
 
 
-@primitive(elementwise=True, domain="real_number")
+@primitive(elementwise=True, domain="real_number", work=20)
 def fmod(x: Spec, y: Spec) -> Spec:
     """Remainder with the sign of the dividend, as in C."""
     return x
 
 
-@primitive(elementwise=True, domain="number")
+@primitive(elementwise=True, domain="number", work=20)
 def pow(x: Spec, y: Spec) -> Spec:
     """Power; integer powers of integers are integers, and a negative integer exponent is an error."""
     return x

@@ -154,7 +154,7 @@ def _sums(s: For) -> bool:
 
 def _is_mathematics(s: For) -> bool:
     """Whether iterations consist of elementary functions, which vectors compute much faster."""
-    slow = any(isinstance(t, Let) and t.op.primitive in SLOW for t in s.body)
+    slow = any(isinstance(t, Let) and t.op.primitive.work >= SLOW for t in s.body)
     return slow and not any(blocks(t) for t in s.body)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from tenferro_runtime.lowering._elementwise import COST_DIVISION, COST_SLOW, DIVISIONS, SLOW
 from tenferro_runtime.lowering.passes._contents import (
     Block,
     all_registers,
@@ -177,8 +176,7 @@ class _Nest:
             return None
         varies, cost = bool(along) or any(k.varies for k in mine), sum([k.cost for k in mine])
         if isinstance(s, Let):
-            p = s.op.primitive
-            cost += COST_SLOW if p in SLOW else COST_DIVISION if p in DIVISIONS else 1
+            cost += s.op.primitive.work
         elif isinstance(s, Load):
             if s.buffer.number in self._written:
                 return None
