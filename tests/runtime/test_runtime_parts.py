@@ -200,6 +200,23 @@ def test_rules_that_cannot_fit_are_refused(prim, rule, text) -> None:
         check_rule(prim, rule)
 
 
+def test_names_of_outputs_and_cotangents_are_no_names_of_operands() -> None:
+    @primitive(elementwise=True)
+    def written(x: Spec, out: Spec) -> Spec:
+        """The second operand."""
+        return out
+
+    @primitive
+    def weighed(g: Spec) -> Spec:
+        """Itself."""
+        return g
+
+    for prim, rule, name in ((written, Slopes(x=0, out=1), "out"), (weighed, Linear(g=lambda g: g), "g")):
+        with pytest.raises(RegistryError, match=rf"{prim.name} has a parameter '{name}', .*; rename it, or register"):
+            check_rule(prim, rule)
+    check_rule(written, General(jvp=lambda *a: None))
+
+
 def test_rules_that_fit() -> None:
     check_rule(catalog.mul, Slopes(x=lambda y: y, y=lambda x: x))
     check_rule(catalog.reduce_sum, Linear(x=lambda g, x_spec, axes: g))

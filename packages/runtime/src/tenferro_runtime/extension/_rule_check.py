@@ -41,8 +41,14 @@ def check_rule(primitive: Primitive, rule: Rule) -> None:
         )
     if isinstance(rule, (Slopes, Linear)):
         operands = {name.lstrip("*") for name in primitive.operands}
-        known = operands | {f"{n}_spec" for n in operands} | {*primitive.metadata, "out"}
-        known |= {"g"} if isinstance(rule, Linear) else set()
+        own = {"out", "g"} if isinstance(rule, Linear) else {"out"}
+        if taken := own & (operands | {*primitive.metadata}):
+            raise RegistryError(
+                f"{primitive.name} has a parameter {taken.pop()!r}, a name that the functions of a rule have for the "
+                "output or its cotangent; rename it, or register General",
+                primitive=primitive.name,
+            )
+        known = operands | {f"{n}_spec" for n in operands} | {*primitive.metadata} | own
         for operand, entry in rule.operands.items():
             what = f"{type(rule).__name__}({operand}=...) of {primitive.name}"
             if operand not in operands:
