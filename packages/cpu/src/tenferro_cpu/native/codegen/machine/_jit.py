@@ -41,7 +41,7 @@ MAX_SWITCHED_LLVM = 22
 """Newest LLVM whose global switches are known; an unknown switch would end the process."""
 
 REDUCED_MAX_LINES = 300
-"""Longest function (in lines of text) whose loops undergo strength reduction."""
+"""Longest function (in lines of text) of a module whose loops undergo strength reduction."""
 
 VECTORISED_MAX_LINES = 4000
 """Longest function (in lines of text) whose scalar loops LLVM tries to vectorise.
@@ -152,18 +152,14 @@ class _Compiler:
     def generated(self, module: Any) -> bytes:
         """The object of an optimised module.
 
-        Strength reduction of loops takes time that grows faster than a function, up to half of all compilation; only
-        short functions, whose instructions are mostly addresses, gain. Its switch is global, hence the lock.
+        Strength reduction of loops takes time that grows faster than a function, up to half of all compilation, so it
+        is left out where a function is long. Its switch is global, hence the lock. As a pass on its own, for the short
+        functions beside a long one, it ends the process: it breaks an invariant that the pass manager asserts.
         """
         llvm = self.llvm
-        if llvm.llvm_version_info[0] > MAX_SWITCHED_LLVM:
+        lines = [str(f).count("\n") for f in module.functions if not f.is_declaration]
+        if llvm.llvm_version_info[0] > MAX_SWITCHED_LLVM or max(lines, default=0) <= REDUCED_MAX_LINES:
             return self.machine.emit_object(module)  # type: ignore[no-any-return]
-        builder = llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options())
-        passes = llvm.create_new_function_pass_manager()
-        passes.add_loop_strength_reduce_pass()
-        for f in module.functions:
-            if not f.is_declaration and str(f).count("\n") <= REDUCED_MAX_LINES:
-                passes.run(f, builder)
         with _lock_of_llvm():
             llvm.set_option("tenferro", "-disable-lsr=true")
             try:
