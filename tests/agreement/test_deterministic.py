@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ import tenferro_runtime as tr
 from random_programs import Random, random_functions
 from tenferro_ad import value_and_grad
 from tenferro_einsum import einsum
-from tenferro_linalg import eigh, solve, svd
+from tenferro_linalg import eigh, solve, svd, trace
 from tenferro_runtime.extension import flatten
 from tenferro_runtime.running import fusion
 
@@ -67,6 +68,15 @@ def test_sums_of_what_is_repeated_have_the_bits_of_eager_calls(shape: tuple[int,
                 return tr.sum(alone, axis=axis), tr.sum(beside, axis=axis)
 
             assert bits(tr.compile(f, deterministic=True)(x)) == bits(f(x)), wide
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (2, 7, 7), (0, 3), (1, 1)])
+def test_traces_have_the_bits_of_eager_calls(shape: tuple[int, ...]) -> None:
+    for dtype in ("float32", "float64", "complex128"):
+        for offset in (0, 1, -2):
+            x = tr.asarray(RNG.standard_normal((3, *shape)).astype(dtype))[1]
+            f = partial(trace, offset=offset)
+            assert bits(tr.compile(f, deterministic=True)(x)) == bits(f(x)), (dtype, offset)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

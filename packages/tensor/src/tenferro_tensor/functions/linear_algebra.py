@@ -384,4 +384,5 @@ def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1
     >>> tr.matrix_trace(tr.asarray([[1, 2], [3, 4]]))
     Tensor(5)
     """
-    return _sum(diagonal(x, offset=offset, axis1=axis1, axis2=axis2), -1, dtype=dtype)
+    entries = diagonal(x, offset=offset, axis1=axis1, axis2=axis2)
+    return _sum(entries.copy(), -1, dtype=dtype)  # programs have them side by side: the order of a sum follows strides
