@@ -385,4 +385,5 @@ def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1
     Tensor(5)
     """
     entries = diagonal(x, offset=offset, axis1=axis1, axis2=axis2)
-    return _sum(entries.copy(), -1, dtype=dtype)  # programs have them side by side: the order of a sum follows strides
+    # In programs those of one matrix are side by side, and the order in which NumPy adds follows strides.
+    return _sum(entries.copy() if entries.ndim == 1 else entries, -1, dtype=dtype)
