@@ -70,7 +70,7 @@ def test_sums_of_what_is_repeated_have_the_bits_of_eager_calls(shape: tuple[int,
             assert bits(tr.compile(f, deterministic=True)(x)) == bits(f(x)), wide
 
 
-@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (2, 7, 7), (4, 0, 3), (0, 3), (1, 1)])
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (0, 3), (1, 1)])
 def test_traces_have_the_bits_of_eager_calls(shape: tuple[int, ...]) -> None:
     for dtype in ("float32", "float64", "complex128"):
         for offset in (0, 1, -2):
