@@ -43,7 +43,7 @@ GOOD = [
     (c.pad, (f8(5), f8()), {"low": (-1,), "high": (-4,), "interior": (0,)}, (0,)),
     (c.pad, (f8(0), f8()), {"low": (1,), "high": (2,), "interior": (3,)}, (3,)),
     (c.pad, (f8(n), f8()), {"low": (1,), "high": (m,), "interior": (0,)}, (n + m + 1,)),
-    (c.pad, (f8(n), f8()), {"low": (0,), "high": (0,), "interior": (1,)}, (n + dim_max(n - 1, 0),)),
+    (c.pad, (f8(n), f8()), {"low": (0,), "high": (0,), "interior": (1,)}, (dim_max(2 * n - 1, 0),)),
     (c.concatenate, (f8(2, 3), f8(0, 3), f8(n, 3)), {"axis": 0}, (n + 2, 3)),
     (c.reverse, (f8(2, n),), {"axes": (1, 0)}, (2, n)),
     (c.slice_, (f8(5, 4),), {"start": (1, 0), "limit": (5, 4), "stride": (2, 3)}, (2, 2)),

@@ -129,7 +129,8 @@ def pad(
     for i, (n, lo, hi, gap) in enumerate(zip(x.shape, low, high, interior, strict=True)):
         if ask(gap, "<", 0):
             raise ArgumentError(f"pad: interior {show(interior)} has a negative entry; only low and high crop", axis=i)
-        extent = lo + n + hi + (gap * dim_max(n - 1, 0) if gap != 0 else 0)
+        # As transposes of slices write it, so that symbolic sizes cancel.
+        extent = lo + (dim_max(n * (gap + 1) - gap, 0) if gap else n) + hi
         if ask(extent, "<", 0):
             raise ShapeError(
                 f"pad takes {-(lo + hi)} elements away from axis {i} of {x!r}, which has only {extent - lo - hi}; "
