@@ -94,7 +94,7 @@ def _register_loops(registry: Registry) -> None:
         (_qr.qr_frame_, "frame"), (_prefixes.kept_, "kept"), (_prefixes.across_, "beyond"),
         (_prefixes.beyond_, "beyond"), (_degeneracy.checked_, "checked"), (_degeneracy.certified_, "certified"),
         (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
-        (_degeneracy.cotangent_scale_, "cotangent_scale"), (_norms.power_norm_, "power_norm"),
+        (_degeneracy.cotangent_scale_, "cotangent_scale"), 
         (_eigh.eigh_adapted_, "eigenpairs"), (_svd.svd_adapted_, "singular_triplets"), (_pinv.pinv_, "pseudo_inverse"),
         (_pinv.pinv_ranked_, "ranked"), (_lu.lu_, "exchanged"), (_lu.lu_pivoted_, "pivoted"),
         (_lu.rows_taken_, "taken"), (_eig.eig_, "general_eigenpairs"), (_eig.eigvals_, "general_eigenvalues"),

@@ -5,8 +5,7 @@ derivative does not exist, the ordinary kernel runs instead: it raises the typed
 
 `_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal`, `_spectra` and `_general`
 are decompositions, `_multiplets` finds equal values and `_turns` turns their vectors, `_pseudo` is the inverse derived
-from them, `_gaps` and `_ranks` are the tests of their derivatives, `_norms` are norms of vectors, `_exponential` is
-that of matrices.
+from them, `_gaps` and `_ranks` are the tests of their derivatives, `_exponential` is the exponential of matrices.
 """
 
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from tenferro_linalg.loops._factors import (
 )
 from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._general import general_eigenpairs, general_eigenvalues
-from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
 from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
 from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse, ranked
@@ -64,7 +62,6 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         least_squares,
         orthogonal,
         pivoted,
-        power_norm,
         prefix,
         pseudo_inverse,
         quotient,

@@ -16,7 +16,6 @@ from tenferro_linalg import (
     _eig,
     _eigh,
     _nonnormal,
-    _norms,
     _pinv,
     _qr,
     _solve,
@@ -108,18 +107,13 @@ def _ldl_regular(library: Any, d: Any) -> Any:
     return d, (d == 0).all(axis=-1).any()
 
 
-def _power_norm(library: Any, x: Any, *, axes: tuple[int, ...], p: float) -> Any:
-    provider = _spectra.TracedProvider(library)
-    return _norms.power_kernel(provider, (x,), (provider.xp.abs(x),), axes=axes, p=p)(x)
-
-
 def _cotangent_scale(library: Any, values: Any, *others: Any) -> Any:
     return _degeneracy.scale_kernel(_spectra.TracedProvider(library), (), ())(values, *others)
 
 
 PLAIN: Final[dict[Primitive, Callable[..., Any]]] = {
     _det.det_: _factors.det, _det.slogdet_: _factors.slogdet, _solve.lu_solve_: _factors.lu_solve,
-    _lu.permutation_: _further.permutation, _qr.qr_prefix_: _spectra.qr_prefix, _norms.power_norm_: _power_norm,
+    _lu.permutation_: _further.permutation, _qr.qr_prefix_: _spectra.qr_prefix,
     _degeneracy.cotangent_scale_: _cotangent_scale, _divided.groups_: _groups.groups,
     _lstsq.lstsq_: _lstsq_product, _toeplitz.circulant_product_: _structured.circulant_product,
 }  # fmt: skip
