@@ -5,10 +5,12 @@ diagonal matrix and ``R = 1 - P``. At full rank P is the identity: terms with R 
 products. The primitives are closed under differentiation.
 """
 
+from functools import partial
 from typing import Any
 
 from tenferro_linalg._algebra import adjoint, columns, from_diagonal, mm, rows, to, total
-from tenferro_runtime.extension import General, Registry, Spec, primitive
+from tenferro_linalg._fallible import register_formula
+from tenferro_runtime.extension import General, Primitive, Registry, Spec, primitive
 
 
 @primitive(family="tenferro-linalg.qr_masked.v1", extension="linalg")
@@ -94,6 +96,12 @@ def _beyond_kernel(la: Any, ins: Any, outs: Any, *, inner: bool) -> Any:
         return (a * rest) @ _adjoint(b) if inner else (a @ _adjoint(b)) * rest
 
     return run
+
+
+def _whole_only(xp: Any, x: Any, *more: Any, of: Primitive, **metadata: Any) -> tuple[Any, Any]:
+    """The result if all columns are in the prefix, and whether any is not."""
+    (out,) = [x] if of is kept_ else [xp.zeros(of.infer(x.spec, *[v.spec for v in more], **metadata).shape, x.dtype)]
+    return out, more[-1] == 0
 
 
 def _masked(x: Any, prefix: Any, *, along: str) -> Any:
@@ -189,6 +197,9 @@ def register(registry: Registry) -> None:
     kernels(registry, kept_, _kept_kernel)
     kernels(registry, across_, _across_kernel)
     kernels(registry, beyond_, _beyond_kernel)
+    # At full rank native functions omit the products, and leave other ranks to the kernels.
+    for p in (kept_, across_, beyond_):
+        register_formula(registry, p, partial(_whole_only, of=p), lowering=False)
     for p, f in ((masked_, _masked), (leading_, _leading), (kept_, _kept), (across_, _across), (beyond_, _beyond)):
         registry.expansion(p, f, keep=True)
     registry.rule(masked_, General(

@@ -21,12 +21,10 @@ from tenferro_linalg.loops._factors import (
     solve_by_factors,
     solve_triangular,
 )
-from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._general import general_eigenpairs, general_eigenvalues
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
 from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
-from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse, ranked
-from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
+from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 from tenferro_runtime.lowering import by_expansion
 
@@ -41,32 +39,21 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
     rule.__name__: rule
     for rule in (
         adjugate,
-        beyond,
         by_expansion,
-        certified,
-        checked,
         cholesky,
-        cotangent_scale,
         determinant,
         eigenpairs,
         eigenvalues,
         exchanged,
         exponential,
         factors,
-        frame,
-        full_rank,
         general_eigenpairs,
         general_eigenvalues,
         inverse,
-        kept,
         least_squares,
         orthogonal,
         pivoted,
-        prefix,
         pseudo_inverse,
-        quotient,
-        ranked,
-        rows,
         sign_and_logarithm,
         singular_triplets,
         singular_values,
@@ -75,7 +62,6 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         solve_triangular,
         taken,
         triangle,
-        unsigned,
     )
 }
 """The rules by name: each takes the `Step` of one equation and returns the lowered results."""

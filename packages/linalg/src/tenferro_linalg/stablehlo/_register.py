@@ -10,12 +10,10 @@ import numpy as np
 
 from tenferro_linalg import (
     _cholesky,
-    _degeneracy,
     _det,
     _divided,
     _eig,
     _eigh,
-    _nonnormal,
     _pinv,
     _qr,
     _solve,
@@ -30,7 +28,6 @@ from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.sparse import _primitives as _sparse
 from tenferro_linalg.stablehlo import (
-    _checks,
     _equations,
     _factors,
     _further,
@@ -107,14 +104,10 @@ def _ldl_regular(library: Any, d: Any) -> Any:
     return d, (d == 0).all(axis=-1).any()
 
 
-def _cotangent_scale(library: Any, values: Any, *others: Any) -> Any:
-    return _degeneracy.scale_kernel(_spectra.TracedProvider(library), (), ())(values, *others)
-
-
 PLAIN: Final[dict[Primitive, Callable[..., Any]]] = {
     _det.det_: _factors.det, _det.slogdet_: _factors.slogdet, _solve.lu_solve_: _factors.lu_solve,
-    _lu.permutation_: _further.permutation, _qr.qr_prefix_: _spectra.qr_prefix,
-    _degeneracy.cotangent_scale_: _cotangent_scale, _divided.groups_: _groups.groups,
+    _lu.permutation_: _further.permutation,
+    _divided.groups_: _groups.groups,
     _lstsq.lstsq_: _lstsq_product, _toeplitz.circulant_product_: _structured.circulant_product,
 }  # fmt: skip
 
@@ -125,15 +118,9 @@ TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
     _svd.svd_: _spectra.svd, _svd.svdvals_: _spectra.svdvals, _svd.svd_adapted_: _spectra.svd_adapted,
     _qr.qr_: _spectra.qr, _qr.qr_r_: _spectra.qr_r, _eig.eig_: _spectra.eig, _eig.eigvals_: _spectra.eigvals,
     _pinv.pinv_: _spectra.pinv, _det.adjugate_: _spectra.adjugate, _det.adjugate_change_: _spectra.adjugate_change,
-    _degeneracy.checked_: _checks.checked, _degeneracy.quotient_: _checks.quotient,
-    _degeneracy.certified_: _checks.certified, _degeneracy.unrotated_: _checks.unrotated,
-    _degeneracy.unsigned_: _checks.unsigned, _nonnormal.eig_inverse_: _checks.eig_inverse,
-    _nonnormal.eig_checked_: _checks.eig_checked, _nonnormal.eig_quotient_: _checks.eig_quotient,
-    _nonnormal.eig_certified_: _checks.eig_certified, _pinv.pinv_ranked_: _checks.pinv_ranked,
     _lu.lu_: _further.lu, _lu.lu_pivoted_: _further.lu_pivoted, _polar.unitary_factor_: _further.unitary_factor,
     _polar.anticommutator_: _further.anticommutator,
     _subspaces.independent_: _further.independent,
-    _qr.qr_full_rank_: _checks.qr_full_rank, _qr.qr_rows_: _checks.qr_rows, _qr.qr_frame_: _checks.qr_frame,
     _schur.schur_: _similarity.schur, _schur.schur_phases_: _similarity.schur_phases,
     _hessenberg.hessenberg_: _similarity.hessenberg, _rotations.schur_rotation_: _similarity.schur_rotation,
     _rotations.hessenberg_rotation_: _similarity.hessenberg_rotation,

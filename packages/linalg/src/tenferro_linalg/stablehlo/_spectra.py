@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_linalg import _det, _pinv, _qr
+from tenferro_linalg import _det, _pinv
 from tenferro_linalg._bases import hermitian, unitary
 from tenferro_linalg.stablehlo._factors import det, not_finite
 from tenferro_linalg.stablehlo._turns import adapted_eigh, generic_eigh, rebased_svd
@@ -97,11 +97,6 @@ def qr_r(library: Any, x: Any) -> Any:
     """Only R."""
     xp = library("numpy")
     return xp.linalg.qr(x, mode="r"), not_finite(xp, x)
-
-
-def qr_prefix(library: Any, r: Any, *, size: int) -> Any:
-    """Flags of independent columns."""
-    return _qr.prefix_of(TracedProvider(library), r, size, traced=True)
 
 
 def eig(library: Any, x: Any) -> Any:
