@@ -82,7 +82,7 @@ def unsigned_(cotangent: Spec, other: Spec, values: Spec, scale: Spec, *, size: 
     return cotangent
 
 
-def _norm(xp: Any, a: Any, axes: tuple[int, ...]) -> Any:
+def frobenius(xp: Any, a: Any, axes: tuple[int, ...]) -> Any:
     """Root of the sums of squares over the last axes."""
     if a.__class__ is np.ndarray and a.ndim == len(axes):
         return np.sqrt(np.vdot(a, a).real)
@@ -94,9 +94,9 @@ def _norms(xp: Any, arrays: Any, values: Any) -> tuple[Any, Any]:
     vectors = matrices = xp.zeros(values.shape[:-1], values.dtype)
     for a in arrays:
         if a.ndim == values.ndim:
-            vectors = vectors + _norm(xp, a, (-1,))
+            vectors = vectors + frobenius(xp, a, (-1,))
         else:
-            matrices = matrices + _norm(xp, a, (-2, -1))
+            matrices = matrices + frobenius(xp, a, (-2, -1))
     return vectors, matrices
 
 
@@ -299,7 +299,7 @@ def both_signs(xp: Any, cotangent: Any, other: Any, values: Any, scale: Any, siz
     single = multiplets.null(xp, values, size).sum(axis=-1) == 1
     limit = TOLERANCE * multiplets.EPS[values.dtype] * size * xp.asarray(scale)
     last = xp.arange(values.shape[-1]) == values.shape[-1] - 1
-    used = [xp.where(last, _norm(xp, g, (-2,)), 0).sum(axis=-1) > limit for g in (cotangent, other)]
+    used = [xp.where(last, frobenius(xp, g, (-2,)), 0).sum(axis=-1) > limit for g in (cotangent, other)]
     return single & used[0] & used[1]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg._algebra import adjoint, cj, columns, mm, re, rows
-from tenferro_linalg._degeneracy import PASSING, TOLERANCE
+from tenferro_linalg._degeneracy import PASSING, TOLERANCE, frobenius
 from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import require_square
 from tenferro_linalg._reports import report_defective, report_eigenvalues, report_eigenvectors
@@ -98,7 +98,7 @@ def _gaps(xp: Any, w: Any, kappa: Any, unit: float) -> tuple[Any, Any, Any]:
 
 def _inverse(xp: Any, v: Any) -> tuple[Any, Any]:
     y = inv_(v, what="eig")
-    return y, ~(xp.linalg.norm(y, axis=-1) <= eps(v) ** -0.5)
+    return y, ~(frobenius(xp, y, (-1,)) <= eps(v) ** -0.5)
 
 
 def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:

@@ -31,6 +31,7 @@ from tenferro_linalg._algebra import (
     total,
 )
 from tenferro_linalg._bases import unitary
+from tenferro_linalg._degeneracy import frobenius
 from tenferro_linalg._errors import GaugeError, RankError
 from tenferro_linalg._fallible import Namespace, extent, register_formula
 from tenferro_linalg._operands import basis, flag, in_generic_basis, leading, matrices, require_inexact
@@ -236,7 +237,7 @@ def used_rows(xp: Any, gr: Any, r: Any, prefix: Any, size: int) -> Any:
     """Rows of R beyond the prefix that the loss uses; `gr` is upper triangular."""
     k = dim_min(*r.shape[-2:])
     sizes = multiplets.most(xp, gr, (-1,))
-    limit = xp.asarray(ZERO_TOLERANCE * float(np.finfo(gr.dtype).eps) * size * xp.linalg.norm(gr, axis=(-2, -1)))
+    limit = xp.asarray(ZERO_TOLERANCE * float(np.finfo(gr.dtype).eps) * size * frobenius(xp, gr, (-2, -1)))
     return (sizes > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
 
 
@@ -244,7 +245,7 @@ def used_columns(xp: Any, gq: Any, q: Any, prefix: Any, size: int) -> Any:
     """Columns of Q beyond the prefix that the loss uses other than through their projector."""
     rest = (1 - prefix)[..., None, :]
     free, cotangent = q * rest, gq * rest
-    limit = ZERO_TOLERANCE * float(np.finfo(gq.dtype).eps) * size * xp.linalg.norm(gq, axis=(-2, -1))
+    limit = ZERO_TOLERANCE * float(np.finfo(gq.dtype).eps) * size * frobenius(xp, gq, (-2, -1))
     limit = xp.asarray(limit)[..., None, None]
     inner = free.conj().swapaxes(-1, -2) @ cotangent
     turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
