@@ -112,7 +112,8 @@ def _by_formula(step: Any) -> Any:
     specs = specs_of(step.body.program.specs, step.eq)
     if expansion_of(trial.op, specs, known.guards, known.examples) is None:
         return None
-    *found, failed = by_expansion(trial)
+    results: Any = by_expansion(trial)
+    *found, failed = results
     return found, failed.at(step.w, ())
 
 
@@ -136,10 +137,15 @@ def _replaced(step: Any) -> Any:
     if (formed := _by_formula(step)) is None:
         return call(step)
     found, failed = formed
-    return _chosen(step, failed, lambda to: [write(step.w, *both) for both in zip(found, to, strict=True)])
+
+    def plain(to: Sequence[Any]) -> None:
+        for x, place in zip(found, to, strict=True):
+            write(step.w, x, place)
+
+    return _chosen(step, failed, plain)
 
 
-def _chosen(step: Any, failed: Any, plain: Callable[[Any], Any]) -> Any:
+def _chosen(step: Any, failed: Any, plain: Callable[[Sequence[Any]], None]) -> Any:
     """Memory that the kernel has written if `failed`, and otherwise `plain`."""
     from tenferro_runtime.lowering import Stored, call_into, stored
     from tenferro_tensor.loop_ir import INDEX, Case, Switch

@@ -121,8 +121,8 @@ def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return run
 
 
-def _checked(xp: Any, numerator: Any, *more: Any, role: str) -> tuple[Any, Any]:
-    return numerator, not_vanishing(xp, numerator, *more, role)
+def _checked(xp: Any, numerator: Any, w: Any, kappa: Any, scale: Any, *, role: str) -> tuple[Any, Any]:
+    return numerator, not_vanishing(xp, numerator, w, kappa, scale, role)
 
 
 def _checked_kernel(la: Any, ins: Any, outs: Any, *, role: str) -> Any:
@@ -186,8 +186,8 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
     return run
 
 
-def _certified(xp: Any, cotangent: Any, *more: Any, vectors: bool) -> tuple[Any, Any]:
-    return cotangent, unequal(xp, cotangent, *more, vectors)
+def _certified(xp: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, *, vectors: bool) -> tuple[Any, Any]:
+    return cotangent, unequal(xp, cotangent, w, kappa, scale, vectors)
 
 
 def unequal(xp: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> Any:

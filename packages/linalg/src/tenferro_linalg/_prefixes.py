@@ -5,12 +5,11 @@ diagonal matrix and ``R = 1 - P``. At full rank P is the identity: terms with R 
 products. The primitives are closed under differentiation.
 """
 
-from functools import partial
 from typing import Any
 
 from tenferro_linalg._algebra import adjoint, columns, from_diagonal, mm, rows, to, total
 from tenferro_linalg._fallible import register_formula
-from tenferro_runtime.extension import General, Primitive, Registry, Spec, primitive
+from tenferro_runtime.extension import General, Registry, Spec, primitive
 
 
 @primitive(family="tenferro-linalg.qr_masked.v1", extension="linalg")
@@ -98,10 +97,15 @@ def _beyond_kernel(la: Any, ins: Any, outs: Any, *, inner: bool) -> Any:
     return run
 
 
-def _whole_only(xp: Any, x: Any, *more: Any, of: Primitive, **metadata: Any) -> tuple[Any, Any]:
-    """The result if all columns are in the prefix, and whether any is not."""
-    (out,) = [x] if of is kept_ else [xp.zeros(of.infer(x.spec, *[v.spec for v in more], **metadata).shape, x.dtype)]
-    return out, more[-1] == 0
+def _first(xp: Any, g: Any, *more: Any) -> tuple[Any, Any]:
+    """`kept_` if all columns are in the prefix, and where they are not."""
+    return g, more[-1] == 0
+
+
+def _nothing(xp: Any, a: Any, *more: Any, inner: bool | None = None, **_: Any) -> tuple[Any, Any]:
+    """`across_` and `beyond_` if all columns are in the prefix, and where they are not."""
+    shape = a.shape if inner is None else (*a.shape[:-1], more[0].shape[-2])
+    return xp.zeros(shape, a.dtype), more[-1] == 0
 
 
 def _masked(x: Any, prefix: Any, *, along: str) -> Any:
@@ -198,8 +202,8 @@ def register(registry: Registry) -> None:
     kernels(registry, across_, _across_kernel)
     kernels(registry, beyond_, _beyond_kernel)
     # At full rank native functions omit the products, and leave other ranks to the kernels.
-    for p in (kept_, across_, beyond_):
-        register_formula(registry, p, partial(_whole_only, of=p), lowering=False)
+    for p, formula in ((kept_, _first), (across_, _nothing), (beyond_, _nothing)):
+        register_formula(registry, p, formula, lowering=False)
     for p, f in ((masked_, _masked), (leading_, _leading), (kept_, _kept), (across_, _across), (beyond_, _beyond)):
         registry.expansion(p, f, keep=True)
     registry.rule(masked_, General(

@@ -24,7 +24,6 @@ from tenferro_linalg import (
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
 from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
 from tenferro_linalg.functions import _terms
-from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.sparse import _primitives as _sparse
 from tenferro_linalg.stablehlo import (
@@ -90,12 +89,6 @@ def _basis(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
     return xs[1]
 
 
-def _converged(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
-    x, reached, *_ = xs
-    e.fail(e.op("not", (reached,), reached.spec))
-    return x
-
-
 def _lstsq_product(library: Any, a: Any, y: Any, *more: Any, adjoint: bool) -> Any:
     return (y.conj().swapaxes(-1, -2) if adjoint else y) @ more[-1]
 
@@ -139,7 +132,7 @@ UNNAMED: Final[dict[Primitive, Callable[..., Any]]] = {
 }  # fmt: skip
 
 WRITTEN: Final[dict[Primitive, Callable[..., Any]]] = {
-    _spectral.spectral_term_: _term, _terms.matrix_function_: _matrix_function, _convergence.converged_: _converged,
+    _spectral.spectral_term_: _term, _terms.matrix_function_: _matrix_function,
     _eigh_trunc.one_sided_: _same, _subspaces.basis_: _basis, _sparse.product_: _sparse_product,
     _sparse.sampled_: partial(_at_places, _structured.sparse_sampled),
 }  # fmt: skip
