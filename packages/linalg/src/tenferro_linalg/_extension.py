@@ -96,7 +96,7 @@ def _register_loops(registry: Registry) -> None:
 
 
         (_eigh.eigh_adapted_, "eigenpairs"), (_svd.svd_adapted_, "singular_triplets"), (_pinv.pinv_, "pseudo_inverse"),
-        (_lu.lu_, "exchanged"), (_lu.lu_pivoted_, "pivoted"),
+        (_lu.lu_, "exchanged"),
         (_lu.rows_taken_, "taken"), (_eig.eig_, "general_eigenpairs"), (_eig.eigvals_, "general_eigenvalues"),
         (_terms.matrix_function_, "exponential"), (_lu.plu_, "by_expansion"),
         (_lstsq.least_squares_, "least_squares"),

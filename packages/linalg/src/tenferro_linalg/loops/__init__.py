@@ -23,7 +23,7 @@ from tenferro_linalg.loops._factors import (
 )
 from tenferro_linalg.loops._general import general_eigenpairs, general_eigenvalues
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
-from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
+from tenferro_linalg.loops._pivots import exchanged, taken
 from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 from tenferro_runtime.lowering import by_expansion
@@ -52,7 +52,6 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         inverse,
         least_squares,
         orthogonal,
-        pivoted,
         pseudo_inverse,
         sign_and_logarithm,
         singular_triplets,

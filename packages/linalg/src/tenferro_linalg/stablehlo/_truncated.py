@@ -63,16 +63,6 @@ def frame(library: Any, x: Any, *, full: bool) -> Any:
     return u, s, vh, not_finite(library("numpy"), x, s)
 
 
-def one_sided_change(library: Any, x: Any, w: Any, *, k: int) -> Any:
-    """`x`, and whether a cut after `k` values separates equal magnitudes."""
-    xp, n = library("numpy"), w.shape[-1]
-    if not 0 < k < n:
-        return x, xp.asarray(False)
-    last, after = w[..., k - 1], w[..., k]
-    near = xp.abs(last + after) <= 8 * n * float(np.finfo(w.dtype).eps) * xp.abs(w[..., 0])
-    return x, ((last * after < 0) & near).any()
-
-
 def coupled(library: Any, rest: Any, s: Any, p: Any, q: Any) -> Any:
     """The components outside the kept spaces, by conjugate gradients for all columns at once."""
     xp, most = library("numpy"), max(rest.shape[-2:])
