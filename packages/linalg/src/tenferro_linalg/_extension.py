@@ -90,7 +90,7 @@ def _register_loops(registry: Registry) -> None:
         (_cholesky.cholesky_, "cholesky"), (_solve.solve_, "solve"), (_solve.lu_factor_, "factors"),
         (_solve.lu_solve_, "solve_by_factors"), (_solve.solve_triangular_, "solve_triangular"),
         (_solve.inv_, "inverse"), (_det.det_, "determinant"), (_det.slogdet_, "sign_and_logarithm"),
-        (_det.adjugate_, "adjugate"), (_eigh.eigh_, "eigenpairs"), (_eigh.eigvalsh_, "eigenvalues"),
+        (_eigh.eigh_, "eigenpairs"), (_eigh.eigvalsh_, "eigenvalues"),
         (_svd.svd_, "singular_triplets"), (_svd.svdvals_, "singular_values"), (_qr.qr_, "orthogonal"),
         (_qr.qr_r_, "triangle"),
 

@@ -11,7 +11,7 @@ from them, `_gaps` and `_ranks` are the tests of their derivatives, `_exponentia
 from collections.abc import Callable
 from typing import Any, Final
 
-from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
+from tenferro_linalg.loops._determinants import determinant, sign_and_logarithm
 from tenferro_linalg.loops._exponential import exponential
 from tenferro_linalg.loops._factors import (
     cholesky,
@@ -38,7 +38,6 @@ def __dir__() -> list[str]:
 RULES: Final[dict[str, Callable[[Any], Any]]] = {
     rule.__name__: rule
     for rule in (
-        adjugate,
         by_expansion,
         cholesky,
         determinant,

@@ -96,7 +96,7 @@ TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
     _eigh.eigh_: _spectra.eigh, _eigh.eigvalsh_: _spectra.eigvalsh, _eigh.eigh_adapted_: _spectra.eigh_adapted,
     _svd.svd_: _spectra.svd, _svd.svdvals_: _spectra.svdvals, _svd.svd_adapted_: _spectra.svd_adapted,
     _qr.qr_: _spectra.qr, _qr.qr_r_: _spectra.qr_r, _eig.eig_: _spectra.eig, _eig.eigvals_: _spectra.eigvals,
-    _pinv.pinv_: _spectra.pinv, _det.adjugate_: _spectra.adjugate, _det.adjugate_change_: _spectra.adjugate_change,
+    _pinv.pinv_: _spectra.pinv, _det.adjugate_change_: _spectra.adjugate_change,
     _lu.lu_: _further.lu, _polar.unitary_factor_: _further.unitary_factor,
     _polar.anticommutator_: _further.anticommutator,
     _schur.schur_: _similarity.schur,

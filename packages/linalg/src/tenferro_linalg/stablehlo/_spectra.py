@@ -117,12 +117,6 @@ def pinv(library: Any, x: Any, *rtol: Any) -> Any:
     return y, not_finite(library("numpy"), x, y)
 
 
-def adjugate(library: Any, x: Any) -> Any:
-    """Adjugate."""
-    y = _det.adjugate_of(TracedProvider(library), x)
-    return y, not_finite(library("numpy"), x)
-
-
 def adjugate_change(library: Any, x: Any, *directions: Any) -> Any:
     """Derivative of the adjugate."""
     y = _det.adjugate_change_of(TracedProvider(library), x, *directions)
