@@ -38,7 +38,7 @@ from tenferro_linalg.stablehlo import (
     _truncated,
 )
 from tenferro_linalg.structured import _banded, _toeplitz
-from tenferro_linalg.truncation import _coupling, _ranks, _sketch
+from tenferro_linalg.truncation import _ranks, _sketch
 from tenferro_runtime.extension import Primitive, Registry, Spec
 
 FLAG = Spec((), np.dtype(np.bool_))
@@ -107,7 +107,7 @@ TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
     _banded.banded_solve_: _structured.banded_solve, _toeplitz.toeplitz_solve_: _structured.toeplitz_solve,
     _toeplitz.circulant_solve_: _structured.circulant_solve,
     _tridiagonal.eigvalsh_tridiagonal_: _structured.eigvalsh_tridiagonal,
-    _sketch.svd_sketched_: _truncated.svd_sketched, _coupling.coupled_: _truncated.coupled,
+    _sketch.svd_sketched_: _truncated.svd_sketched,
 }  # fmt: skip
 
 UNNAMED: Final[dict[Primitive, Callable[..., Any]]] = {
