@@ -34,7 +34,8 @@ def register_formula(
         of: the primitive.
         formula: the formula.
         loops: whether native functions have it; then it must not inspect extents.
-        lowering: whether XLA has it; then the kernel gives its results too, or raises, where the condition holds.
+        lowering: whether XLA has it; then the kernel raises where the condition holds, or returns the same results.
+            Otherwise its results replace those of the formula there.
     """
     _FORMULAS[of] = formula
     if loops:

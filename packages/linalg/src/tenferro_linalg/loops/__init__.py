@@ -5,7 +5,7 @@ derivative does not exist, the ordinary kernel runs instead: it raises the typed
 
 `_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal`, `_spectra` and `_general`
 are decompositions, `_multiplets` finds equal values and `_turns` turns their vectors, `_pseudo` is the inverse derived
-from them, `_gaps` and `_ranks` are the tests of their derivatives, `_exponential` is the exponential of matrices.
+from them, `_exponential` is the exponential of matrices. The tests of derivatives are formulas, see `_fallible`.
 """
 
 from collections.abc import Callable
