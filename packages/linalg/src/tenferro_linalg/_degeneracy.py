@@ -21,12 +21,14 @@ The tolerances are scale-free, and were measured on thousands of invariant and d
 no dependent loss missed above a relative strength of 1e-10.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tenferro_linalg import _multiplets as multiplets
 from tenferro_linalg._algebra import cj, columns, re, rows
+from tenferro_linalg._fallible import Namespace, register_formula, unless
 from tenferro_linalg._reports import (
     report_certificate,
     report_frame,
@@ -80,50 +82,70 @@ def unsigned_(cotangent: Spec, other: Spec, values: Spec, scale: Spec, *, size: 
     return cotangent
 
 
+def frobenius(xp: Any, a: Any, axes: tuple[int, ...]) -> Any:
+    """Root of the sums of squares over the last axes."""
+    if a.__class__ is np.ndarray and a.ndim == len(axes):
+        return np.sqrt(np.vdot(a, a).real)
+    return xp.sqrt((a.conj() * a).real.sum(axis=axes))
+
+
 def _norms(xp: Any, arrays: Any, values: Any) -> tuple[Any, Any]:
     """Summed 2-norms of the vectors and summed Frobenius norms of the matrices among cotangents."""
     vectors = matrices = xp.zeros(values.shape[:-1], values.dtype)
     for a in arrays:
-        if a.ndim <= 2 and values.ndim == 1:
-            norm = xp.sqrt(xp.vdot(a, a).real)
-            vectors, matrices = (vectors + norm, matrices) if a.ndim == 1 else (vectors, matrices + norm)
-        elif a.ndim == values.ndim:
-            vectors = vectors + xp.linalg.norm(a, axis=-1)
+        if a.ndim == values.ndim:
+            vectors = vectors + frobenius(xp, a, (-1,))
         else:
-            matrices = matrices + xp.linalg.norm(a, axis=(-2, -1))
+            matrices = matrices + frobenius(xp, a, (-2, -1))
     return vectors, matrices
 
 
-def _largest(xp: Any, values: Any) -> Any:
-    return xp.abs(values).max(axis=-1) if values.shape[-1] else xp.zeros(values.shape[:-1], values.dtype)
+def _scale(xp: Any, values: Any, *others: Any) -> Any:
+    vectors, matrices = _norms(xp, others, values)
+    return matrices + multiplets.largest(xp, values) * vectors
 
 
 def scale_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    def run(values: Any, *others: Any) -> Any:
-        vectors, matrices = _norms(la.xp, others, values)
-        return matrices + _largest(la.xp, values) * vectors
+    return partial(_scale, la.xp)
 
-    return run
+
+def _expanded_scale(*operands: Any) -> Any:
+    return _scale(Namespace(False), *operands)
 
 
 def _condition(xp: Any, values: Any, size: int) -> Any:
     """The largest value over the smallest nonvanishing gap."""
-    if values.shape[-1] < 2:
-        return xp.zeros(values.shape[:-1], values.dtype)
-    gaps = xp.abs(values[..., 1:] - values[..., :-1])
-    return _largest(xp, values) / xp.where(gaps > multiplets.tau(xp, values, size), gaps, xp.inf).min(axis=-1)
+    gaps = multiplets.steps(xp, values)
+    large = gaps > multiplets.tau(xp, values, size)
+    inverse = xp.where(large, 1 / xp.where(large, gaps, 1), 0)
+    return multiplets.largest(xp, values) * multiplets.most(xp, inverse, (-1,))
+
+
+def _phases(numerator: Any, kind: str, role: str) -> bool:
+    """Whether a test includes the diagonal, where the numerators are changes of phases."""
+    return kind == "difference" and role == "cotangent" and numerator.dtype.kind == "c"
+
+
+def _checked(
+    xp: Any, numerator: Any, values: Any, scale: Any, *, kind: str, role: str, size: int, **_: Any
+) -> tuple[Any, Any]:
+    def regular() -> Any:
+        found = multiplets.all_differ(xp, values, size, kind != "difference")
+        if not _phases(numerator, kind, role):
+            return found
+        limit = (TOLERANCE * multiplets.EPS[values.dtype] * size * scale)[..., None, None]
+        return found & (~xp.eye(values.shape[-1], dtype=bool) | (xp.abs(numerator) <= limit)).all()
+
+    test = partial(not_vanishing, xp, numerator, values, scale, kind, role, size)
+    return numerator, unless(xp, regular, test)
 
 
 def _checked_kernel(la: Any, ins: Any, outs: Any, *, kind: str, role: str, what: str, **_: Any) -> Any:
-    phases = kind == "difference" and role == "cotangent" and ins[0].cplx
-
     def run(numerator: Any, values: Any, scale: Any, size: int, cut: int | None) -> Any:
         xp = la.xp
-        if not phases and multiplets.regular(xp, values, size, kind != "difference"):
+        if not _phases(numerator, kind, role) and multiplets.regular(xp, values, size, kind != "difference"):
             return numerator
         bad = not_vanishing(xp, numerator, values, scale, kind, role, size)
-        if phases and bool(bad.any()):
-            bad = bad & beyond_noise(xp, numerator, values, scale, size)
         if bool(bad.any()):
             limit = scale * (TOLERANCE * multiplets.EPS[values.dtype] * size)
             raise report_numerator(la, numerator, values, limit, bad, kind, role, what, cut)
@@ -138,7 +160,8 @@ def not_vanishing(xp: Any, numerator: Any, values: Any, scale: Any, kind: str, r
     if kind == "difference" and role == "tangent":
         vanishing = vanishing & ~xp.eye(values.shape[-1], dtype=bool)
     tolerance = TOLERANCE * multiplets.EPS[values.dtype] * size
-    return vanishing & (xp.abs(numerator) > (tolerance * xp.asarray(scale))[..., None, None])
+    bad = vanishing & (xp.abs(numerator) > (tolerance * xp.asarray(scale))[..., None, None])
+    return bad & beyond_noise(xp, numerator, values, scale, size) if _phases(numerator, kind, role) else bad
 
 
 def beyond_noise(xp: Any, numerator: Any, values: Any, scale: Any, size: int) -> Any:
@@ -173,7 +196,7 @@ def too_close(xp: Any, values: Any, kind: str) -> Any:
     The diagonal does not count.
     """
     root = multiplets.EPS[values.dtype] ** 0.5
-    close = xp.abs(multiplets.gaps(values, kind)) <= root * xp.asarray(_largest(xp, values))[..., None, None]
+    close = xp.abs(multiplets.gaps(values, kind)) <= root * multiplets.largest(xp, values)[..., None, None]
     return close & ~xp.eye(values.shape[-1], dtype=bool) if kind == "difference" else close
 
 
@@ -183,6 +206,22 @@ def divided(xp: Any, numerator: Any, values: Any, kind: str, size: int) -> Any:
     vanishing = multiplets.pairs(xp, values, kind, size)
     gaps = xp.where(vanishing, values.dtype.type(1), multiplets.gaps(values, kind))
     return xp.where(vanishing, numerator.dtype.type(0), numerator / gaps)
+
+
+def _quotient(xp: Any, numerator: Any, values: Any, *, kind: str, size: int, strict: bool, **_: Any) -> tuple[Any, Any]:
+    def plain() -> Any:
+        gaps = multiplets.gaps(values, kind)
+        if kind != "difference":
+            return numerator / gaps
+        on = xp.eye(values.shape[-1], dtype=bool)
+        return xp.where(on, numerator.dtype.type(0), numerator / xp.where(on, values.dtype.type(1), gaps))
+
+    if strict:
+        return plain(), too_close(xp, values, kind)
+    masked = partial(divided, xp, numerator, values, kind, size)
+    if not xp.branching:
+        return masked(), xp.asarray(False)
+    return xp.cond(multiplets.all_differ(xp, values, size, kind != "difference"), plain, masked), xp.asarray(False)
 
 
 def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
@@ -202,7 +241,7 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> A
 def unequal(xp: Any, cotangent: Any, values: Any, others: Any, what: str, size: int) -> tuple[Any, Any]:
     """Pairs of equal values with different cotangents, and zero singular values with a nonzero one, or ``None``."""
     vectors, matrices = _norms(xp, (cotangent, *others), values)
-    largest = xp.asarray(_largest(xp, values))
+    largest = multiplets.largest(xp, values)
     tolerance = TOLERANCE * multiplets.EPS[values.dtype] * size
     limit = tolerance * (vectors + xp.where(largest > 0, matrices / xp.where(largest > 0, largest, 1), 0))
     spread = xp.abs(cotangent[..., :, None] - cotangent[..., None, :])
@@ -212,9 +251,17 @@ def unequal(xp: Any, cotangent: Any, values: Any, others: Any, what: str, size: 
     return bad, multiplets.null(xp, values, size) & (xp.abs(cotangent) > limit[..., None])
 
 
+def _certified(xp: Any, cotangent: Any, values: Any, *others: Any, what: str, size: int, **_: Any) -> tuple[Any, Any]:
+    def test() -> Any:
+        bad, zero = unequal(xp, cotangent, values, others, what, size)
+        return bad if zero is None else bad | zero[..., None]
+
+    return cotangent, unless(xp, partial(multiplets.all_differ, xp, values, size, what != "eigh"), test)
+
+
 def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> Any:
     def run(cotangent: Any, basis: Any, scale: Any, size: int) -> Any:
-        turn, limit = rotation(la.xp, cotangent, basis, scale, size)
+        turn, limit = _rotation(la.xp, cotangent, basis, scale, size)
         bad = turn > limit[..., None, None]
         if bool(bad.any()):
             raise report_frame(la, turn, limit, bad, what)
@@ -223,11 +270,16 @@ def _unrotated_kernel(la: Any, ins: Any, outs: Any, *, what: str, **_: Any) -> A
     return run
 
 
-def rotation(xp: Any, cotangent: Any, basis: Any, scale: Any, size: int) -> tuple[Any, Any]:
+def _rotation(xp: Any, cotangent: Any, basis: Any, scale: Any, size: int) -> tuple[Any, Any]:
     """How much rotations of a basis change the loss, and the limit below which that counts as zero."""
     inner = basis.conj().swapaxes(-1, -2) @ cotangent
     turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
     return turn, TOLERANCE * float(np.finfo(cotangent.dtype).eps) * size * xp.asarray(scale)
+
+
+def _unrotated(xp: Any, cotangent: Any, basis: Any, scale: Any, *, what: str, size: int) -> tuple[Any, Any]:
+    turn, limit = _rotation(xp, cotangent, basis, scale, size)
+    return cotangent, turn > limit[..., None, None]
 
 
 def _unsigned_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
@@ -246,8 +298,14 @@ def both_signs(xp: Any, cotangent: Any, other: Any, values: Any, scale: Any, siz
     """Which matrices have a single null vector on each side, with a loss that uses both."""
     single = multiplets.null(xp, values, size).sum(axis=-1) == 1
     limit = TOLERANCE * multiplets.EPS[values.dtype] * size * xp.asarray(scale)
-    used = [xp.linalg.norm(g[..., -1], axis=-1) > limit for g in (cotangent, other)]
+    last = xp.arange(values.shape[-1]) == values.shape[-1] - 1
+    used = [xp.where(last, frobenius(xp, g, (-2,)), 0).sum(axis=-1) > limit for g in (cotangent, other)]
     return single & used[0] & used[1]
+
+
+def _unsigned(xp: Any, cotangent: Any, other: Any, values: Any, scale: Any, *, size: int) -> tuple[Any, Any]:
+    test = partial(both_signs, xp, cotangent, other, values, scale, size)
+    return cotangent, unless(xp, partial(multiplets.all_differ, xp, values, size, True), test)
 
 
 def checked(
@@ -337,6 +395,15 @@ def register(registry: Registry) -> None:
     kernels(registry, certified_, _certified_kernel, sizes=size_and_cut, blas=False)
     kernels(registry, unrotated_, _unrotated_kernel, sizes=size_of)
     kernels(registry, unsigned_, _unsigned_kernel, sizes=size_of, blas=False)
+    registry.expansion(cotangent_scale_, _expanded_scale, keep=True)
+    for p, formula in (
+        (checked_, _checked),
+        (quotient_, _quotient),
+        (certified_, _certified),
+        (unrotated_, _unrotated),
+        (unsigned_, _unsigned),
+    ):
+        register_formula(registry, p, formula)
     registry.rule(cotangent_scale_, Inactive())
     registry.rule(checked_, PASSING)
     registry.rule(certified_, PASSING)

@@ -21,9 +21,11 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 from tenferro_linalg._algebra import adjoint, cj, diagonal, im, re, swap, to, total
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import inv_, solve_
+from tenferro_linalg._svd import svd_
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import broadcast_in_dim, mul, reduce_sum
@@ -122,10 +124,12 @@ def adjugate_change_(x: Spec, *directions: Spec) -> Spec:
 
 def _excluded(xp: Any, s: Any) -> Any:
     """Products of all values but one, without division."""
-    one = xp.ones_like(s[..., :1])
-    left = xp.concatenate([one, xp.cumprod(s[..., :-1], axis=-1)], axis=-1)
-    right = xp.concatenate([xp.cumprod(s[..., :0:-1], axis=-1)[..., ::-1], one], axis=-1)
-    return left * right
+    place = xp.arange(s.shape[-1])
+
+    def before(products: Any) -> Any:
+        return xp.where(place == 0, s.dtype.type(1), xp.take(products, xp.maximum(place - 1, 0), axis=-1))
+
+    return before(xp.cumprod(s, axis=-1)) * before(xp.cumprod(s[..., ::-1], axis=-1))[..., ::-1]
 
 
 def _excluded_sets(xp: Any, s: Any, count: int) -> Any:
@@ -153,6 +157,26 @@ def adjugate_of(la: Any, x: Any) -> Any:
     """Adjugate of raw matrices."""
     uh, s, v, phase = _factors(la, x)
     return phase * ((v * _excluded(la.xp, s)[..., None, :]) @ uh)
+
+
+class _Program:
+    """The provider methods of `_factors` on traced values."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp, self.det = xp, det_
+
+    def finite(self, what: str, x: Any) -> Any:
+        """`x`, which the formula has tested."""
+        return x
+
+    def svd(self, x: Any, full: bool) -> Any:
+        """U, S, Vh."""
+        return svd_(x, full=full, basis="plain", cut=None)
+
+
+def _adjugate(xp: Any, x: Any) -> tuple[Any, Any]:
+    finite, found = xp.isfinite(x).all(), partial(adjugate_of, _Program(xp), x)
+    return xp.cond(finite, found, lambda: x) if xp.branching else found(), ~finite
 
 
 def adjugate_change_of(la: Any, x: Any, *directions: Any) -> Any:
@@ -249,6 +273,7 @@ def register(registry: Registry) -> None:
     kernels(registry, slogdet_, lambda la, ins, outs: small_first(la, "slogdet", ins, la.slogdet))
     kernels(registry, adjugate_, lambda la, ins, outs: partial(adjugate_of, la))
     kernels(registry, adjugate_change_, lambda la, ins, outs: partial(adjugate_change_of, la))
+    register_formula(registry, adjugate_, _adjugate)
     registry.rule(det_, General(jvp=_det_jvp, vjp=_det_vjp))
     registry.rule(slogdet_, General(jvp=_slogdet_jvp, vjp=_slogdet_vjp))
     registry.rule(adjugate_, General(jvp=_adjugate_jvp, vjp=_adjugate_vjp))

@@ -14,6 +14,7 @@ from tenferro_linalg import (
     _divided,
     _eig,
     _eigh,
+    _fallible,
     _nonnormal,
     _norms,
     _pinv,
@@ -46,6 +47,7 @@ def register(registry: Registry) -> None:
     _sparsity.register(registry)
     pages = (
         _algebra,
+        _fallible,
         _degeneracy,
         _svd,
         _nonnormal,
@@ -88,15 +90,13 @@ def _register_loops(registry: Registry) -> None:
         (_cholesky.cholesky_, "cholesky"), (_solve.solve_, "solve"), (_solve.lu_factor_, "factors"),
         (_solve.lu_solve_, "solve_by_factors"), (_solve.solve_triangular_, "solve_triangular"),
         (_solve.inv_, "inverse"), (_det.det_, "determinant"), (_det.slogdet_, "sign_and_logarithm"),
-        (_det.adjugate_, "adjugate"), (_eigh.eigh_, "eigenpairs"), (_eigh.eigvalsh_, "eigenvalues"),
+        (_eigh.eigh_, "eigenpairs"), (_eigh.eigvalsh_, "eigenvalues"),
         (_svd.svd_, "singular_triplets"), (_svd.svdvals_, "singular_values"), (_qr.qr_, "orthogonal"),
-        (_qr.qr_r_, "triangle"), (_qr.qr_prefix_, "prefix"), (_qr.qr_full_rank_, "full_rank"), (_qr.qr_rows_, "rows"),
-        (_qr.qr_frame_, "frame"), (_prefixes.kept_, "kept"), (_prefixes.across_, "beyond"),
-        (_prefixes.beyond_, "beyond"), (_degeneracy.checked_, "checked"), (_degeneracy.certified_, "certified"),
-        (_degeneracy.unsigned_, "unsigned"), (_degeneracy.quotient_, "quotient"),
-        (_degeneracy.cotangent_scale_, "cotangent_scale"), (_norms.power_norm_, "power_norm"),
+        (_qr.qr_r_, "triangle"),
+
+
         (_eigh.eigh_adapted_, "eigenpairs"), (_svd.svd_adapted_, "singular_triplets"), (_pinv.pinv_, "pseudo_inverse"),
-        (_pinv.pinv_ranked_, "ranked"), (_lu.lu_, "exchanged"), (_lu.lu_pivoted_, "pivoted"),
+        (_lu.lu_, "exchanged"),
         (_lu.rows_taken_, "taken"), (_eig.eig_, "general_eigenpairs"), (_eig.eigvals_, "general_eigenvalues"),
         (_terms.matrix_function_, "exponential"), (_lu.plu_, "by_expansion"),
         (_lstsq.least_squares_, "least_squares"),

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tenferro_tensor import Array
+
 EPS: Final = {np.dtype(name): float(np.finfo(name).eps) for name in ("float32", "float64")}
 """Machine epsilon by dtype."""
 
@@ -21,11 +23,22 @@ PYTHON_MAX_VALUES: Final = 32
 """Largest number of values that Python compares faster than NumPy."""
 
 
+def most(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    """The largest modulus of traced values over the last axes; 0 if there is none."""
+    beside = [(0, int(k - x.ndim in axes)) for k in range(x.ndim)]
+    return xp.pad(xp.abs(x), beside).max(axis=axes)
+
+
+def largest(xp: Any, values: Any) -> Any:
+    """The largest absolute value (...) of sorted values; 0 if there is none."""
+    if isinstance(values, Array):  # there may be none, and the sum of one number or none is defined
+        return xp.maximum(*[xp.abs(end.sum(axis=-1)) for end in (values[..., :1], values[..., -1:])])
+    return xp.asarray(xp.abs(values).max(axis=-1)) if values.shape[-1] else xp.zeros(values.shape[:-1], values.dtype)
+
+
 def tau(xp: Any, values: Any, size: int) -> Any:
     """Largest gap (..., 1) that rounding can explain."""
-    if not values.shape[-1]:
-        return values[..., :1]
-    return 8 * size * EPS[values.dtype] * xp.abs(values).max(axis=-1, keepdims=True)
+    return (8 * size * EPS[values.dtype] * largest(xp, values))[..., None]
 
 
 def regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
@@ -53,6 +66,13 @@ def _regular(xp: Any, values: Any, size: int, zeros: bool) -> bool:
     return not zeros or bool((values[..., -1:] > limit).all())
 
 
+def all_differ(xp: Any, values: Any, size: int, zeros: bool) -> Any:
+    """`regular` of traced values."""
+    limit = tau(xp, values, size)
+    apart = (xp.abs(values[..., 1:] - values[..., :-1]) > limit).all()
+    return apart & (values[..., -1:] > limit).all() if zeros else apart
+
+
 def _regular_numbers(values: list[float], size: int, zeros: bool) -> bool:
     """The same in Python, without the overhead of NumPy calls; a NaN is not regular."""
     limit = 8 * size * EPS[np.dtype(np.float64)] * max(map(abs, values))
@@ -61,11 +81,15 @@ def _regular_numbers(values: list[float], size: int, zeros: bool) -> bool:
     return not zeros or values[-1] > limit
 
 
+def steps(xp: Any, values: Any) -> Any:
+    """Distance of each value from the one before it; 0 for the first."""
+    before = xp.maximum(xp.arange(values.shape[-1]) - 1, 0)
+    return xp.abs(values - xp.take(values, before, axis=-1))
+
+
 def labels(xp: Any, values: Any, size: int) -> Any:
     """Index of the multiplet of each value, counted along the sorted values."""
-    steps = xp.abs(values[..., 1:] - values[..., :-1]) > tau(xp, values, size)
-    first = xp.zeros(values[..., :1].shape, np.int64)
-    return xp.concatenate([first, xp.cumsum(steps, axis=-1)], axis=-1)
+    return xp.cumsum(steps(xp, values) > tau(xp, values, size), axis=-1)
 
 
 def equal(xp: Any, values: Any, size: int) -> Any:
@@ -76,9 +100,10 @@ def equal(xp: Any, values: Any, size: int) -> Any:
 
 def null(xp: Any, values: Any, size: int) -> Any:
     """Whether each of the descending values belongs to the run that ends at zero."""
-    below = xp.concatenate([values[..., 1:], xp.zeros_like(values[..., :1])], axis=-1)
-    close = (values - below) <= tau(xp, values, size)
-    return xp.cumprod(close[..., ::-1].astype(np.int8), axis=-1)[..., ::-1] == 1
+    n, place = values.shape[-1], xp.arange(values.shape[-1])
+    below = xp.where(place + 1 < n, xp.take(values, xp.minimum(place + 1, n - 1), axis=-1), 0)
+    apart = ~(values - below <= tau(xp, values, size))
+    return xp.cumsum(apart[..., ::-1], axis=-1)[..., ::-1] == 0
 
 
 def pairs(xp: Any, values: Any, kind: str, size: int) -> Any:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from tenferro_linalg._algebra import adjoint, cj, columns, mm, re, rows
-from tenferro_linalg._degeneracy import PASSING, TOLERANCE
+from tenferro_linalg._degeneracy import PASSING, TOLERANCE, frobenius
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import require_square
 from tenferro_linalg._reports import report_defective, report_eigenvalues, report_eigenvectors
+from tenferro_linalg._solve import inv_
 from tenferro_runtime.extension import General, NumericalError, Registry, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import reduce_sum, sqrt, stop_gradient
@@ -94,6 +96,11 @@ def _gaps(xp: Any, w: Any, kappa: Any, unit: float) -> tuple[Any, Any, Any]:
     return gaps, xp.abs(gaps) <= limit[..., None, None], xp.eye(n, dtype=bool)
 
 
+def _inverse(xp: Any, v: Any) -> tuple[Any, Any]:
+    y = inv_(v, what="eig")
+    return y, ~(frobenius(xp, y, (-1,)) <= eps(v) ** -0.5)
+
+
 def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:
     limit = eps(ins[0]) ** -0.5
 
@@ -112,6 +119,10 @@ def _inverse_kernel(la: Any, ins: Any, outs: Any) -> Any:
         return y
 
     return run
+
+
+def _checked(xp: Any, numerator: Any, w: Any, kappa: Any, scale: Any, *, role: str) -> tuple[Any, Any]:
+    return numerator, not_vanishing(xp, numerator, w, kappa, scale, role)
 
 
 def _checked_kernel(la: Any, ins: Any, outs: Any, *, role: str) -> Any:
@@ -148,6 +159,11 @@ def _quotient_kernel(la: Any, ins: Any, outs: Any, *, strict: bool) -> Any:
     return run
 
 
+def _quotient(xp: Any, *operands: Any, strict: bool) -> tuple[Any, Any]:
+    out, close = divided(xp, *operands)
+    return out, close if strict else xp.asarray(False)
+
+
 def divided(xp: Any, numerator: Any, w: Any, kappa: Any) -> tuple[Any, Any]:
     """`numerator` over its gaps, 0 where they vanish, and the gaps too small for a quotient of higher order."""
     unit = eps(w)
@@ -168,6 +184,10 @@ def _certified_kernel(la: Any, ins: Any, outs: Any, *, vectors: bool) -> Any:
         return cotangent
 
     return run
+
+
+def _certified(xp: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, *, vectors: bool) -> tuple[Any, Any]:
+    return cotangent, unequal(xp, cotangent, w, kappa, scale, vectors)
 
 
 def unequal(xp: Any, cotangent: Any, w: Any, kappa: Any, scale: Any, vectors: bool) -> Any:
@@ -215,6 +235,13 @@ def register(registry: Registry) -> None:
     kernels(registry, eig_checked_, _checked_kernel, blas=False)
     kernels(registry, eig_quotient_, _quotient_kernel, blas=False)
     kernels(registry, eig_certified_, _certified_kernel, blas=False)
+    for p, formula in (
+        (eig_inverse_, _inverse),
+        (eig_checked_, _checked),
+        (eig_quotient_, _quotient),
+        (eig_certified_, _certified),
+    ):
+        register_formula(registry, p, formula, loops=False)
     registry.rule(eig_inverse_, General(jvp=_inverse_jvp, vjp=_inverse_vjp))
     registry.rule(eig_checked_, PASSING)
     registry.rule(eig_certified_, PASSING)

@@ -15,6 +15,7 @@ import numpy as np
 from tenferro_linalg._algebra import cj, re, to
 from tenferro_linalg._operands import inexact, integer, matrices
 from tenferro_linalg._svd import svdvals
+from tenferro_runtime import cond
 from tenferro_runtime.extension import ArgumentError, AxisError, General, Registry, ShapeError, Spec, primitive
 from tenferro_tensor import Array
 from tenferro_tensor.catalog import abs as absolute
@@ -22,8 +23,13 @@ from tenferro_tensor.catalog import (
     broadcast_in_dim,
     convert,
     eq,
+    gt,
+    is_finite,
+    lt,
     ne,
+    pad,
     pow,
+    reduce_all,
     reduce_max,
     reduce_min,
     reduce_sum,
@@ -31,8 +37,9 @@ from tenferro_tensor.catalog import (
     select,
     sign,
     slice_,
+    sqrt,
 )
-from tenferro_tensor.functions import abs2, moveaxis
+from tenferro_tensor.functions import abs2, full_like, moveaxis
 from tenferro_tensor_core import real_of
 from tenferro_tensor_core.tracebacks import boundary
 
@@ -234,6 +241,40 @@ def power_kernel(la: Any, ins: Any, outs: Any, *, axes: tuple[int, ...], p: floa
     return run
 
 
+def _power_norm(x: Any, *, axes: tuple[int, ...], p: float) -> Any:
+    if p != 2:
+        return _in_units(x, axes, p)
+    squares = reduce_sum(abs2(x), axes=axes)
+    low, high = SQUARES[squares.dtype]
+    inside = reduce_all(gt(squares, low) & lt(squares, high), axes=tuple(range(squares.ndim)))
+    return cond(inside, lambda: sqrt(squares), lambda: _rescaled(x, squares, axes))
+
+
+def _rescaled(x: Any, squares: Any, axes: tuple[int, ...]) -> Any:
+    """The Euclidean norm after multiplication by a power of two that brings the squares into the range of the dtype."""
+    small, large = (2.0**600, 2.0**-540) if squares.dtype.itemsize == 8 else (2.0**90, 2.0**-80)
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    scale = select(lt(squares, 1.0), full_like(squares, small), large)
+    wide = broadcast_in_dim(scale, shape=x.spec.shape, dims=kept)
+    return sqrt(reduce_sum(abs2(x * to(wide, x.dtype)), axes=axes)) / scale
+
+
+def _in_units(x: Any, axes: tuple[int, ...], p: float) -> Any:
+    """In units of the largest element (for negative powers, of the smallest); the norm itself if that is 0, inf or NaN.
+
+    A bound beside the elements serves arrays without any.
+    """
+    size, kept = absolute(x), tuple(i for i in range(x.ndim) if i not in axes)
+    none, beside = (0,) * x.ndim, tuple(int(i in axes) for i in range(x.ndim))
+    bounded = pad(size, 0.0 if p > 0 else inf, low=none, high=beside, interior=none)
+    unit = (reduce_max if p > 0 else reduce_min)(bounded, axes=axes)
+    plain = gt(unit, 0.0) & is_finite(unit)
+    wide = partial(broadcast_in_dim, shape=x.spec.shape, dims=kept)
+    total = reduce_sum(pow(select(wide(plain), size, 1.0) / wide(select(plain, unit, 1.0)), p), axes=axes)
+    found = select(plain, unit * pow(total, 1 / p), unit)
+    return found if p > 0 else select(eq(total, 0.0), 0.0, found)  # without elements; one power is 1
+
+
 def _weights(x: Any, n: Any, axes: tuple[int, ...], p: float) -> Any:
     """Derivative of the norm with respect to ``|x|`` times the sign of x; see the module's text for zeros."""
     kept = tuple(i for i in range(x.ndim) if i not in axes)
@@ -272,4 +313,5 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, power_norm_, power_kernel, blas=False)
+    registry.expansion(power_norm_, _power_norm, keep=True)
     registry.rule(power_norm_, General(jvp=_jvp, vjp=_vjp, square=_square))

@@ -16,13 +16,15 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, mm
 from tenferro_linalg._errors import RankError
+from tenferro_linalg._fallible import extent, register_formula
+from tenferro_linalg._multiplets import largest
 from tenferro_linalg._operands import matrices, require_inexact, stacked, value
 from tenferro_linalg._svd import svdvals_
 from tenferro_runtime.extension import ArgumentError, DTypeError, General, Registry, Spec, primitive
 from tenferro_tensor import Array, broadcast_shapes
 from tenferro_tensor.catalog import stop_gradient
 from tenferro_tensor.promotion import brought
-from tenferro_tensor_core import real_of
+from tenferro_tensor_core import dim_max, real_of
 from tenferro_tensor_core.tracebacks import boundary
 
 
@@ -86,10 +88,8 @@ def pinv_ranked_(y: Spec, s: Spec, *rtol: Spec, what: str) -> Spec:
 
 def _cut(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> Any:
     """Cutoff (..., 1): larger singular values count."""
-    if not s.shape[-1]:
-        return s
-    factor = xp.asarray(rtol[0])[..., None] if rtol else extent * float(np.finfo(s.dtype).eps)
-    return factor * s.max(axis=-1, keepdims=True)
+    factor = xp.asarray(rtol[0]) if rtol else extent * float(np.finfo(s.dtype).eps)
+    return (factor * largest(xp, s))[..., None]
 
 
 def uncertain(xp: Any, s: Any, rtol: tuple[Any, ...], extent: int) -> tuple[Any, Any]:
@@ -118,6 +118,10 @@ def _kernel(la: Any, ins: Any, outs: Any) -> Any:
         return pseudo_inverse(la, x, rtol) if found is None else found
 
     return run
+
+
+def _certain(xp: Any, y: Any, s: Any, *rtol: Any, what: str) -> tuple[Any, Any]:
+    return y, uncertain(xp, s, rtol, extent(dim_max(*y.shape[-2:]), s))[0]
 
 
 def _ranked_kernel(la: Any, ins: Any, outs: Any, *, what: str) -> Any:
@@ -171,6 +175,7 @@ def register(registry: Registry) -> None:
 
     kernels(registry, pinv_, _kernel)
     kernels(registry, pinv_ranked_, _ranked_kernel)
+    register_formula(registry, pinv_ranked_, _certain)
     registry.rule(pinv_, General(jvp=_jvp, vjp=_vjp))
     registry.rule(pinv_ranked_, General(
         jvp=lambda primals, tangents, outs, **_: (tangents[0],),

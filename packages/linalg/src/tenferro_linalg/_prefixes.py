@@ -8,6 +8,7 @@ products. The primitives are closed under differentiation.
 from typing import Any
 
 from tenferro_linalg._algebra import adjoint, columns, from_diagonal, mm, rows, to, total
+from tenferro_linalg._fallible import register_formula
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 
 
@@ -94,6 +95,17 @@ def _beyond_kernel(la: Any, ins: Any, outs: Any, *, inner: bool) -> Any:
         return (a * rest) @ _adjoint(b) if inner else (a @ _adjoint(b)) * rest
 
     return run
+
+
+def _first(xp: Any, g: Any, *more: Any) -> tuple[Any, Any]:
+    """`kept_` if all columns are in the prefix, and where they are not."""
+    return g, more[-1] == 0
+
+
+def _nothing(xp: Any, a: Any, *more: Any, inner: bool | None = None, **_: Any) -> tuple[Any, Any]:
+    """`across_` and `beyond_` if all columns are in the prefix, and where they are not."""
+    shape = a.shape if inner is None else (*a.shape[:-1], more[0].shape[-2])
+    return xp.zeros(shape, a.dtype), more[-1] == 0
 
 
 def _masked(x: Any, prefix: Any, *, along: str) -> Any:
@@ -189,6 +201,9 @@ def register(registry: Registry) -> None:
     kernels(registry, kept_, _kept_kernel)
     kernels(registry, across_, _across_kernel)
     kernels(registry, beyond_, _beyond_kernel)
+    # At full rank native functions omit the products, and leave other ranks to the kernels.
+    for p, formula in ((kept_, _first), (across_, _nothing), (beyond_, _nothing)):
+        register_formula(registry, p, formula, lowering=False)
     for p, f in ((masked_, _masked), (leading_, _leading), (kept_, _kept), (across_, _across), (beyond_, _beyond)):
         registry.expansion(p, f, keep=True)
     registry.rule(masked_, General(

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenferro_linalg import _multiplets as multiplets
 from tenferro_linalg._algebra import (
     adjoint,
     block,
@@ -30,14 +31,16 @@ from tenferro_linalg._algebra import (
     total,
 )
 from tenferro_linalg._bases import unitary
+from tenferro_linalg._degeneracy import frobenius
 from tenferro_linalg._errors import GaugeError, RankError
+from tenferro_linalg._fallible import Namespace, extent, register_formula
 from tenferro_linalg._operands import basis, flag, in_generic_basis, leading, matrices, require_inexact
 from tenferro_linalg._prefixes import beyond_, kept_, leading_, masked_
 from tenferro_linalg._small import small_first
 from tenferro_linalg._solve import solve_triangular_
 from tenferro_runtime.extension import Array, General, Inactive, Op, Registry, Spec, primitive
 from tenferro_tensor.catalog import concatenate, pad
-from tenferro_tensor_core import DimLike, dim_max, dim_min, real_of
+from tenferro_tensor_core import DimLike, decide, dim_max, dim_min, real_of
 from tenferro_tensor_core.tracebacks import boundary
 
 ZERO_TOLERANCE = 64
@@ -143,20 +146,51 @@ def _qr_r_kernel(la: Any, ins: Any, outs: Any) -> Any:
     return small_first(la, "qr_r", ins, lambda x: la.qr_r(la.finite("qr", x)))
 
 
-def prefix_of(la: Any, r: Any, size: int, traced: bool = False) -> Any:
-    """The flags of `qr_prefix_` as a raw array; a traced one cannot decide a branch."""
-    xp = la.xp
-    k, dtype = min(r.shape[-2:]), real_of(r.dtype)
-    if not k:
-        return xp.zeros(r.shape[:-1], dtype)
-    pivots = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1))
-    limit = 8 * size * float(np.finfo(r.dtype).eps) * xp.abs(r).max(axis=(-2, -1))
-    found = pivots > xp.asarray(limit)[..., None]
-    if not traced and k == r.shape[-2] and bool(found.all()):
-        return xp.ones(r.shape[:-1], dtype)
-    flags = xp.cumprod(found, axis=-1).astype(dtype)
-    rest = xp.zeros((*flags.shape[:-1], r.shape[-2] - k), dtype)
-    return xp.concatenate([flags, rest], axis=-1)
+def _independent(xp: Any, r: Any, size: Any) -> Any:
+    """Which pivots are not zero."""
+    pivots, every = xp.abs(xp.diagonal(r, axis1=-2, axis2=-1)), (-2, -1)
+    most = multiplets.most(xp, r, every) if isinstance(r, Array) else xp.abs(r).max(axis=every)
+    return pivots > xp.asarray(8 * size * float(np.finfo(r.dtype).eps) * most)[..., None]
+
+
+def _prefix(xp: Any, r: Any, found: Any) -> Any:
+    flags = xp.cumsum(~found, axis=-1) == 0
+    rest = xp.zeros((*r.shape[:-2], r.shape[-2] - dim_min(*r.shape[-2:])), flags.dtype)
+    return xp.concatenate([flags, rest], axis=-1).astype(real_of(r.dtype))
+
+
+def prefix_of(la: Any, r: Any, size: int) -> Any:
+    """The flags of `qr_prefix_` as a raw array."""
+    xp, k = la.xp, min(r.shape[-2:])
+    found = _independent(xp, r, size) if k else xp.zeros((*r.shape[:-2], 0), bool)
+    if k == r.shape[-2] and bool(found.all()):
+        return xp.ones(r.shape[:-1], real_of(r.dtype))
+    return _prefix(xp, r, found)
+
+
+def _prefix_traced(r: Any, *, size: DimLike) -> Any:
+    xp = Namespace(False)
+    return _prefix(xp, r, _independent(xp, r, extent(size, r)))
+
+
+def _of_full_rank(xp: Any, r: Any, *, size: Any) -> tuple[Any, Any]:
+    return r, ~_independent(xp, r, size)
+
+
+# At full rank native functions need no test, and leave other ranks to the kernels.
+
+
+def _in_rows(xp: Any, gr: Any, r: Any, prefix: Any, *, size: Any) -> tuple[Any, Any]:
+    gr = part(gr, "upper")
+    if xp.branching:
+        return gr, prefix[..., : dim_min(*r.shape[-2:])] == 0
+    return gr, used_rows(xp, gr, r, prefix, size)
+
+
+def _in_frame(xp: Any, gq: Any, q: Any, prefix: Any, *, size: Any, k: DimLike) -> tuple[Any, Any]:
+    if xp.branching:
+        return gq, prefix == 0 if decide(q.spec.shape[-1], "==", k) else xp.asarray(True)
+    return gq, used_columns(xp, gq, q, prefix, size)
 
 
 def _rank_error(r: Any, index: tuple[int, ...], seen: str) -> RankError:
@@ -201,18 +235,17 @@ def _rows_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
 
 def used_rows(xp: Any, gr: Any, r: Any, prefix: Any, size: int) -> Any:
     """Rows of R beyond the prefix that the loss uses; `gr` is upper triangular."""
-    k = min(r.shape[-2:])
-    if not gr.size:
-        return xp.zeros(0, bool)
-    limit = xp.asarray(ZERO_TOLERANCE * float(np.finfo(gr.dtype).eps) * size * xp.linalg.norm(gr, axis=(-2, -1)))
-    return (xp.abs(gr).max(axis=-1) > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
+    k = dim_min(*r.shape[-2:])
+    sizes = multiplets.most(xp, gr, (-1,))
+    limit = xp.asarray(ZERO_TOLERANCE * float(np.finfo(gr.dtype).eps) * size * frobenius(xp, gr, (-2, -1)))
+    return (sizes > limit[..., None])[..., :k] & (prefix[..., :k] == 0)
 
 
 def used_columns(xp: Any, gq: Any, q: Any, prefix: Any, size: int) -> Any:
     """Columns of Q beyond the prefix that the loss uses other than through their projector."""
     rest = (1 - prefix)[..., None, :]
     free, cotangent = q * rest, gq * rest
-    limit = ZERO_TOLERANCE * float(np.finfo(gq.dtype).eps) * size * xp.linalg.norm(gq, axis=(-2, -1))
+    limit = ZERO_TOLERANCE * float(np.finfo(gq.dtype).eps) * size * frobenius(xp, gq, (-2, -1))
     limit = xp.asarray(limit)[..., None, None]
     inner = free.conj().swapaxes(-1, -2) @ cotangent
     turn = xp.abs(inner - inner.conj().swapaxes(-1, -2)) / 2
@@ -325,6 +358,9 @@ def register(registry: Registry) -> None:
     kernels(registry, qr_r_, _qr_r_kernel)
     kernels(registry, qr_prefix_, lambda la, ins, outs, **_: lambda r, size: prefix_of(la, r, size), sizes=size_of,
             blas=False)  # fmt: skip
+    registry.expansion(qr_prefix_, _prefix_traced, keep=True)
+    for p, formula in ((qr_full_rank_, _of_full_rank), (qr_rows_, _in_rows), (qr_frame_, _in_frame)):
+        register_formula(registry, p, formula)
     kernels(registry, qr_full_rank_, _full_rank_kernel, sizes=size_of, blas=False)
     kernels(registry, qr_rows_, _rows_kernel, sizes=size_of, blas=False)
     kernels(registry, qr_frame_, _frame_kernel, sizes=lambda ins, outs, *, size, k: (size, k))

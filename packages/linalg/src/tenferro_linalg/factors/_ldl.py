@@ -11,6 +11,7 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, identity_like_, mm, part, swap
 from tenferro_linalg._errors import RankError
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import matrices, require_inexact, require_square
 from tenferro_linalg._solve import solve_, solve_triangular_
 from tenferro_linalg.factors._lu import taken
@@ -82,9 +83,13 @@ def _kernel(la: Any, ins: Any, outs: Any, *, lower: bool, hermitian: bool) -> An
     return lambda x: la.ldl(la.finite("ldl", x), lower, hermitian)
 
 
+def _vanishing(xp: Any, d: Any) -> tuple[Any, Any]:
+    return d, (d == 0).all(axis=-1)
+
+
 def _regular_kernel(la: Any, ins: Any, outs: Any) -> Any:
     def run(d: Any) -> Any:
-        empty = la.local((d == 0).all(axis=-1))
+        empty = la.local(_vanishing(la.xp, d)[1])
         if empty.any():
             *batch, i = (int(j) for j in np.argwhere(empty)[0])
             of = f" of matrix {tuple(batch)} of the stack" if batch else ""
@@ -123,6 +128,7 @@ def register(registry: Registry) -> None:
 
     kernels(registry, ldl_, _kernel)
     kernels(registry, ldl_regular_, _regular_kernel, blas=False)
+    register_formula(registry, ldl_regular_, _vanishing)
     registry.rule(ldl_, General(jvp=_jvp))
     registry.rule(
         ldl_regular_,

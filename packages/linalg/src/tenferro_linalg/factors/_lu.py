@@ -15,6 +15,7 @@ import numpy as np
 
 from tenferro_linalg._algebra import adjoint, block, cj, identity_like_, mm, part
 from tenferro_linalg._errors import RankError
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._masks import mask_of, mask_on
 from tenferro_linalg._operands import common, flag, inexact, matrices, require_inexact, show, stacked
 from tenferro_linalg._solve import solve_triangular_
@@ -33,7 +34,7 @@ from tenferro_tensor.catalog import (
     stop_gradient,
 )
 from tenferro_tensor.functions import take
-from tenferro_tensor_core import DimLike, dim_min, int64, require_equal
+from tenferro_tensor_core import DimLike, decide, dim_min, int64, require_equal
 from tenferro_tensor_core.tracebacks import boundary
 
 
@@ -339,6 +340,15 @@ def _pivoted_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     return run
 
 
+def _pivoted(xp: Any, packed: Any, *, rows: DimLike, columns: DimLike) -> tuple[Any, Any]:
+    """The factors with a last pivot of 1 if it is zero, and whether a pivot that a derivative divides by is zero."""
+    zero = xp.diagonal(packed, axis1=-2, axis2=-1) == 0
+    place = xp.arange(packed.shape[-1])
+    last = place == packed.shape[-1] - 1
+    corner = last[:, None] & last & (packed == 0)
+    return xp.where(corner, packed.dtype.type(1), packed), zero if decide(rows, ">", columns) else zero & ~last
+
+
 def _jvp(primals: Any, tangents: Any, outs: Any) -> tuple[Any, None, None]:
     (da,), (packed, _, order) = tangents, outs
     m, n = da.spec.shape[-2:]
@@ -395,6 +405,7 @@ def register(registry: Registry) -> None:
     kernels(
         registry, lu_pivoted_, _pivoted_kernel, sizes=lambda ins, outs, *, rows, columns: (rows, columns), blas=False
     )
+    register_formula(registry, lu_pivoted_, _pivoted)
     registry.rule(lu_, General(jvp=_jvp))
     registry.rule(permutation_, Inactive())
     registry.rule(

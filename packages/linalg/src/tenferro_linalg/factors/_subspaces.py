@@ -13,6 +13,7 @@ from tenferro_linalg._algebra import adjoint, block, mm
 from tenferro_linalg._bases import generic_svd
 from tenferro_linalg._degeneracy import PASSING, cotangent_scale, unrotated
 from tenferro_linalg._errors import RankError
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import matrices, show
 from tenferro_linalg._pinv import cut_of, pinv_ranked_
 from tenferro_linalg._qr import qr, qr_prefix_
@@ -44,7 +45,7 @@ from tenferro_tensor.catalog import (
 )
 from tenferro_tensor.functions import truncate
 from tenferro_tensor.operands import number
-from tenferro_tensor_core import DimLike, ask, dim_max, int64, require_equal
+from tenferro_tensor_core import DimLike, ask, decide, dim_max, int64, require_equal
 from tenferro_tensor_core.tracebacks import boundary
 
 
@@ -219,6 +220,10 @@ def independent_(q: Spec, prefix: Spec, *, columns: DimLike) -> Spec:
     return q
 
 
+def _independent(xp: Any, q: Any, prefix: Any, *, columns: DimLike) -> tuple[Any, Any]:
+    return q, prefix == 0 if decide(columns, "<=", prefix.spec.shape[-1]) else xp.asarray(True)
+
+
 def _independent_kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     def run(q: Any, prefix: Any, columns: int) -> Any:
         missing = la.local(prefix) == 0
@@ -240,10 +245,12 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, independent_, _independent_kernel, sizes=lambda ins, outs, *, columns: (columns,), blas=False)
+    register_formula(registry, independent_, _independent)
     registry.rule(independent_, PASSING)
     kernels(registry, frame_, _frame_kernel)
     registry.rule(frame_, Inactive())
     kernels(registry, basis_, lambda la, ins, outs, *, what: lambda a, q, *_: q, blas=False)
+    registry.expansion(basis_, lambda a, q, *_, what: q, keep=True)
     registry.rule(basis_, General(jvp=_basis_jvp, vjp=_basis_vjp))
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenferro_linalg._errors import ConvergenceError, DegenerateError
+from tenferro_linalg._fallible import register_formula
 from tenferro_runtime.batching import on_stacks
 from tenferro_runtime.extension import Array, General, Registry, Spec, primitive
 
@@ -85,10 +86,8 @@ def _report(what: str, degenerate: bool, reached: Any, iterations: Any, residual
     )
 
 
-def _loops(step: Any) -> Any:
-    from tenferro_linalg.krylov import _loops as loops
-
-    return loops.converged(step)
+def _formula(xp: Any, x: Any, reached: Any, *info: Any, **_: Any) -> tuple[Any, Any]:
+    return x, ~reached
 
 
 def register(registry: Registry) -> None:
@@ -97,7 +96,7 @@ def register(registry: Registry) -> None:
 
     kernels(registry, converged_, _kernel, blas=False)
     registry.batching(converged_, on_stacks(converged_))
-    registry.loops(converged_, _loops)
+    register_formula(registry, converged_, _formula)
     registry.rule(
         converged_,
         General(

@@ -5,14 +5,13 @@ derivative does not exist, the ordinary kernel runs instead: it raises the typed
 
 `_lapack` holds what the rules share; `_factors`, `_pivots`, `_determinants`, `_orthogonal`, `_spectra` and `_general`
 are decompositions, `_multiplets` finds equal values and `_turns` turns their vectors, `_pseudo` is the inverse derived
-from them, `_gaps` and `_ranks` are the tests of their derivatives, `_norms` are norms of vectors, `_exponential` is
-that of matrices.
+from them, `_exponential` is the exponential of matrices. The tests of derivatives are formulas, see `_fallible`.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from tenferro_linalg.loops._determinants import adjugate, determinant, sign_and_logarithm
+from tenferro_linalg.loops._determinants import determinant, sign_and_logarithm
 from tenferro_linalg.loops._exponential import exponential
 from tenferro_linalg.loops._factors import (
     cholesky,
@@ -22,13 +21,10 @@ from tenferro_linalg.loops._factors import (
     solve_by_factors,
     solve_triangular,
 )
-from tenferro_linalg.loops._gaps import certified, checked, cotangent_scale, quotient, unsigned
 from tenferro_linalg.loops._general import general_eigenpairs, general_eigenvalues
-from tenferro_linalg.loops._norms import power_norm
 from tenferro_linalg.loops._orthogonal import orthogonal, triangle
-from tenferro_linalg.loops._pivots import exchanged, pivoted, taken
-from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse, ranked
-from tenferro_linalg.loops._ranks import beyond, frame, full_rank, kept, prefix, rows
+from tenferro_linalg.loops._pivots import exchanged, taken
+from tenferro_linalg.loops._pseudo import least_squares, pseudo_inverse
 from tenferro_linalg.loops._spectra import eigenpairs, eigenvalues, singular_triplets, singular_values
 from tenferro_runtime.lowering import by_expansion
 
@@ -42,34 +38,20 @@ def __dir__() -> list[str]:
 RULES: Final[dict[str, Callable[[Any], Any]]] = {
     rule.__name__: rule
     for rule in (
-        adjugate,
-        beyond,
         by_expansion,
-        certified,
-        checked,
         cholesky,
-        cotangent_scale,
         determinant,
         eigenpairs,
         eigenvalues,
         exchanged,
         exponential,
         factors,
-        frame,
-        full_rank,
         general_eigenpairs,
         general_eigenvalues,
         inverse,
-        kept,
         least_squares,
         orthogonal,
-        pivoted,
-        power_norm,
-        prefix,
         pseudo_inverse,
-        quotient,
-        ranked,
-        rows,
         sign_and_logarithm,
         singular_triplets,
         singular_values,
@@ -78,7 +60,6 @@ RULES: Final[dict[str, Callable[[Any], Any]]] = {
         solve_triangular,
         taken,
         triangle,
-        unsigned,
     )
 }
 """The rules by name: each takes the `Step` of one equation and returns the lowered results."""

@@ -1,15 +1,14 @@
-"""Determinants from triangular factors, and adjugates from singular values."""
+"""Determinants from triangular factors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tenferro_linalg.loops._lapack import BOOL, INT32, PREFIX, Batch, Lapack, matrix
-from tenferro_linalg.loops._spectra import svd
+from tenferro_linalg.loops._lapack import BOOL, INT32, Batch, Lapack, matrix
 from tenferro_runtime.lowering import Lowered, Step, Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.loop_ir import INDEX, Affine, Foreign, Literal, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Literal, Value
 
 
 def _determinant(la: Lapack, x: Stored, batch: Batch, first: Sequence[Value], factor: Any) -> tuple[Value, ...]:
@@ -71,65 +70,3 @@ def sign_and_logarithm(step: Step) -> list[Lowered]:
         return Literal(0, INDEX)
 
     return la.lower(x.shape[:-2], one, "slogdet")
-
-
-def adjugate(step: Step) -> list[Lowered]:
-    """Adjugates ``phase V diag(e) U*`` with e the products of all singular values but one, without division.
-
-    BLAS writes ``U diag(e) Vh`` column-major, which row-major is the transpose; only the conjugate remains to be taken.
-    """
-    la = Lapack(step)
-    (x,), (out,), w = la.operands, la.results, la.w
-    n, mul = x.shape[-1], catalog.mul.op()
-    one_ = Literal(la.dtype.type(1).item(), la.dtype)
-
-    def computed(batch: Batch) -> Value:
-        s, to = la.scratch(la.real, n), matrix(out, batch)
-        u, vh, info = svd(la, x, batch, "S", s)
-        phases = [_determinant(la, v, (), [one_], _product(la))[0] for v in (u, vh)]
-        phase = w.let(mul, la.dtype, *phases)
-        others = _excluded(la, s)
-
-        def scale(i: Batch) -> None:
-            by = w.let(catalog.convert.op(dtype=la.dtype), la.dtype, others.at(w, (i[1],)))
-            w.store(vh.buffer, vh.place(i), w.let(mul, la.dtype, vh.at(w, i), by))
-
-        w.nest((n, n), scale)
-        extents = [la.number(n)] * 3
-        zero = Literal(la.dtype.type(0).item(), la.dtype)
-        w.statements.append(
-            Foreign(
-                PREFIX[la.dtype.char] + "gemm",
-                ("N", "N", *extents, one_, u.view(), la.extent(n), vh.view(), la.extent(n), zero, to.view(),
-                 la.extent(n)),
-                (11,),
-            )
-        )  # fmt: skip
-        w.written(to.buffer)
-
-        def turn(i: Batch) -> None:
-            value = to.at(w, i)
-            if la.dtype.kind == "c":
-                value = w.let(catalog.conj.op(), la.dtype, value)
-            w.store(to.buffer, to.place(i), w.let(mul, la.dtype, phase, value))
-
-        w.nest((n, n), turn)
-        return info
-
-    return la.lower(x.shape[:-2], lambda batch: la.of_finite(x, batch, lambda: computed(batch)))
-
-
-def _excluded(la: Lapack, s: Stored) -> Stored:
-    """Products of all values but one."""
-    w, n, mul = la.w, s.shape[0], catalog.mul.op()
-    found, one = la.scratch(la.real, n), Literal(1.0, la.real)
-    with w.loop(n, [one]) as loop:
-        i = Affine.of(loop.index)
-        w.store(found.buffer, found.place((i,)), loop.inside[0])
-        loop.following = (w.let(mul, la.real, loop.inside[0], s.at(w, (i,))),)
-    with w.loop(n, [one]) as loop:
-        i = -Affine.of(loop.index) + (n - 1)
-        before = w.let(mul, la.real, found.at(w, (i,)), loop.inside[0])
-        w.store(found.buffer, found.place((i,)), before)
-        loop.following = (w.let(mul, la.real, loop.inside[0], s.at(w, (i,))),)
-    return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tenferro_linalg.loops._lapack import BOOL, INT32, Batch, Lapack, counted, matrix, over
-from tenferro_runtime.lowering import Lowered, Step, Stored, call_into, stored
+from tenferro_linalg.loops._lapack import INT32, Batch, Lapack, matrix
+from tenferro_runtime.lowering import Lowered, Step, Stored, stored
 from tenferro_tensor import catalog
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Literal, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Affine, Literal, Value
 from tenferro_tensor_core import dim_min
 
 
@@ -52,31 +52,5 @@ def taken(step: Step) -> Lowered:
         w.nest((columns,), lambda i: w.store(out.buffer, out.place((*to, *i)), x.at(w, (*source, *i))))
 
     level(())
-    w.written(out.buffer)
-    return out
-
-
-def pivoted(step: Step) -> Lowered:
-    """The factors, if no pivot is zero; otherwise the kernel decides."""
-    w, packed = step.w, stored(step.w, step.operand(0))
-    step.replace(0, packed)
-    out = Stored.whole_of(w.buffer(step.out.dtype, step.out.shape))
-    zero = Literal(packed.dtype.type(0).item(), packed.dtype)
-
-    def one(batch: Batch) -> Value:
-        x = matrix(packed, batch)
-        with w.loop(dim_min(*x.shape), [Literal(0, INDEX)], Order.GROUPED) as loop:
-            i = Affine.of(loop.index)
-            hit = counted(w, w.let(catalog.eq.op(), BOOL, x.at(w, (i, i)), zero))
-            loop.following = (w.let(catalog.bitwise_or.op(), INDEX, loop.inside[0], hit),)
-        return loop.results[0]
-
-    bad = over(w, packed.shape[:-2], one)
-    with w.block() as plain:
-        w.nest(out.shape, lambda i: w.store(out.buffer, out.place(i), packed.at(w, i)))
-    with w.block() as other:
-        call_into(step, [packed], [out], recourse=True)
-    odd = counted(w, w.let(catalog.ne.op(), BOOL, bad, Literal(0, INDEX)))
-    w.statements.append(Switch(odd, (Case(tuple(plain)), Case(tuple(other)))))
     w.written(out.buffer)
     return out

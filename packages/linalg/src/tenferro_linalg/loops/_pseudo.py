@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenferro_linalg.loops._gaps import checked_by_kernel
-from tenferro_linalg.loops._lapack import BLOCK, BOOL, PREFIX, Batch, Lapack, counted, matrix, over
+from tenferro_linalg.loops._lapack import BLOCK, BOOL, PREFIX, Batch, Lapack, counted, matrix
 from tenferro_linalg.loops._multiplets import largest_of, not_above, times_size
 from tenferro_linalg.loops._orthogonal import orthogonal_columns, reflected
 from tenferro_linalg.loops._spectra import svd
-from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored, stored
+from tenferro_runtime.lowering import LoopWriter, Lowered, Step, Stored
 from tenferro_tensor import catalog
-from tenferro_tensor.loop_ir import INDEX, Affine, Case, Foreign, Literal, Order, Switch, Value
+from tenferro_tensor.loop_ir import INDEX, Case, Foreign, Literal, Switch, Value
 from tenferro_tensor_core import DimLike, dim_max, dim_min
 
 
@@ -212,35 +211,3 @@ def _by_values(la: Lapack, x: Stored, rtol: Sequence[Stored], out: Stored, batch
         conj = catalog.conj.op()
         w.nest((n, m), lambda i: w.store(to.buffer, to.place(i), w.let(conj, la.dtype, to.at(w, i))))
     return info
-
-
-def ranked(step: Step) -> Lowered:
-    """The pseudo-inverse, if every singular value counts or is far from the caller's cutoff."""
-    w = step.w
-    values, *rtol = [stored(w, x) for x in step.operands[1:]]
-    for k, x in enumerate((values, *rtol), 1):
-        step.replace(k, x)
-    real, size = values.dtype, dim_max(*step.operand(0).shape[-2:])
-
-    def one(batch: Batch) -> Value:
-        s = matrix(values, batch)
-        cut = _cut(w, largest_of(w, s), rtol, batch, size)
-
-        def near(x: Value) -> Value:
-            if not rtol:
-                return w.let(catalog.le.op(), BOOL, x, cut)
-            ten = Literal(10.0, real)
-            limits = w.let(catalog.div.op(), real, cut, ten), w.let(catalog.mul.op(), real, cut, ten)
-            conditions = (catalog.gt, limits[0]), (catalog.lt, limits[1]), (catalog.gt, Literal(0.0, real))
-            first, *rest = [w.let(op.op(), BOOL, x, limit) for op, limit in conditions]
-            for each in rest:
-                first = w.let(catalog.bitwise_and.op(), BOOL, first, each)
-            return first
-
-        with w.loop(s.shape[0], [Literal(0, INDEX)], Order.GROUPED) as loop:
-            bad = counted(w, near(s.at(w, (Affine.of(loop.index),))))
-            loop.following = (w.let(catalog.bitwise_or.op(), INDEX, loop.inside[0], bad),)
-        return loop.results[0]
-
-    checked_by_kernel(step, over(w, values.shape[:-1], one))
-    return step.operand(0)

@@ -18,6 +18,7 @@ import numpy as np
 from tenferro_linalg._algebra import adjoint, mm, part, to, total
 from tenferro_linalg._apart import eig_apart_
 from tenferro_linalg._errors import GaugeError
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._nonnormal import norm
 from tenferro_linalg._operands import common, flag, matrices, require_inexact, require_square, stacked
 from tenferro_linalg.similarity._rotations import schur_rotation_, strict_lower
@@ -109,20 +110,24 @@ def schur_phases_(n: Spec, t: Spec, scale: Spec) -> Spec:
     return n
 
 
-def _phases_kernel(la: Any, ins: Any, outs: Any) -> Any:
-    eps = float(np.finfo(outs[0].dtype).eps)
+def _phases(xp: Any, n: Any, t: Any, scale: Any) -> tuple[Any, Any]:
+    """`n`, and where its diagonal is not real."""
+    size, eps = n.shape[-1], float(np.finfo(n.dtype).eps)
+    rate = xp.abs(xp.diagonal(n, axis1=-2, axis2=-1).imag)
+    if not size or 0 in rate.shape:
+        return n, rate > 0
+    values = xp.diagonal(t, axis1=-2, axis2=-1)
+    gaps = xp.abs(values[..., :, None] - values[..., None, :]) + xp.where(xp.eye(size, dtype=bool), xp.inf, 0.0)
+    # Cotangents of second order hold quotients by the smallest gap.
+    noise = 1 + xp.abs(t).max(axis=(-2, -1)) / gaps.min(axis=(-2, -1))
+    return n, rate > (64 * size * eps * noise * scale)[..., None]
 
+
+def _phases_kernel(la: Any, ins: Any, outs: Any) -> Any:
     def run(n: Any, t: Any, scale: Any) -> Any:
-        size = n.shape[-1]
-        rate = np.abs(np.diagonal(n, axis1=-2, axis2=-1).imag)
-        if not rate.size:
-            return n
-        values = np.diagonal(t, axis1=-2, axis2=-1)
-        gaps = np.abs(values[..., :, None] - values[..., None, :]) + np.where(np.eye(size, dtype=bool), np.inf, 0)
-        # Cotangents of second order hold quotients by the smallest gap.
-        noise = 1 + np.abs(t).max(axis=(-2, -1)) / gaps.min(axis=(-2, -1))
-        bad = rate > (64 * size * eps * noise * scale)[..., None]
+        bad = _phases(np, n, t, scale)[1]
         if bad.any():
+            rate = np.abs(np.diagonal(n, axis1=-2, axis2=-1).imag)
             *batch, i = (int(k) for k in np.argwhere(bad)[0])
             where = f" of matrix {tuple(batch)} of the stack" if batch else ""
             raise GaugeError(
@@ -176,5 +181,6 @@ def register(registry: Registry) -> None:
 
     kernels(registry, schur_, _kernel, devices=False)
     kernels(registry, schur_phases_, _phases_kernel, devices=False, blas=False)
+    register_formula(registry, schur_phases_, _phases, loops=False)
     registry.rule(schur_, General(jvp=_jvp, vjp=_vjp, apart=_apart))
     registry.rule(schur_phases_, PASSING)

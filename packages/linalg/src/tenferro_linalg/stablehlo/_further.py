@@ -30,16 +30,6 @@ def permutation(library: Any, pivots: Any, *, rows: int) -> Any:
     return library("lax.linalg").lu_pivots_to_permutation(pivots.astype("int32"), rows).astype("int64")
 
 
-def lu_pivoted(library: Any, packed: Any, *, rows: int, columns: int) -> Any:
-    """The factors, and whether a pivot that a derivative divides by is zero."""
-    xp, k = library("numpy"), packed.shape[-1]
-    zero = xp.diagonal(packed, axis1=-2, axis2=-1) == 0
-    needed = zero if rows > columns else zero[..., :-1]
-    corner = np.zeros((k, k), bool)
-    corner[-1:, -1:] = True
-    return xp.where(corner & (packed == 0), xp.asarray(1, packed.dtype), packed), needed.any()
-
-
 def unitary_factor(library: Any, x: Any) -> Any:
     """Polar factor with orthonormal columns."""
     xp = library("numpy")
@@ -71,9 +61,3 @@ def exponential(library: Any, x: Any, *factors: Any) -> Any:
     whole = xp.concatenate(rows, axis=-2)
     found = library("scipy.linalg").expm(whole) if whole.size else whole
     return found[..., :n, p * n :], not_finite(xp, *blocks)
-
-
-def independent(library: Any, q: Any, prefix: Any, *, columns: int) -> Any:
-    """The vectors, and whether some are dependent."""
-    xp = library("numpy")
-    return q, (prefix == 0).any() if columns <= prefix.shape[-1] else xp.asarray(True)

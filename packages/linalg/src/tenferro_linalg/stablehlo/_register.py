@@ -10,13 +10,10 @@ import numpy as np
 
 from tenferro_linalg import (
     _cholesky,
-    _degeneracy,
     _det,
     _divided,
     _eig,
     _eigh,
-    _nonnormal,
-    _norms,
     _pinv,
     _qr,
     _solve,
@@ -25,13 +22,11 @@ from tenferro_linalg import (
     _tridiagonal,
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
-from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _subspaces
+from tenferro_linalg.factors import _lstsq, _lu, _polar, _reflections, _subspaces
 from tenferro_linalg.functions import _terms
-from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.sparse import _primitives as _sparse
 from tenferro_linalg.stablehlo import (
-    _checks,
     _equations,
     _factors,
     _further,
@@ -43,8 +38,7 @@ from tenferro_linalg.stablehlo import (
     _truncated,
 )
 from tenferro_linalg.structured import _banded, _toeplitz
-from tenferro_linalg.truncation import _coupling, _ranks, _sketch
-from tenferro_linalg.truncation import _eigh as _eigh_trunc
+from tenferro_linalg.truncation import _ranks, _sketch
 from tenferro_runtime.extension import Primitive, Registry, Spec
 
 FLAG = Spec((), np.dtype(np.bool_))
@@ -86,41 +80,13 @@ def _sparse_product(e: Any, xs: Any, outs: Any, *, structure: Any) -> Any:
     return _at_places(_structured.sparse_product, e, xs, outs, structure=structure, height=structure.shape[0])
 
 
-def _same(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
-    return xs[0]
-
-
-def _basis(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
-    return xs[1]
-
-
-def _converged(e: Any, xs: Any, outs: Any, **_: Any) -> Any:
-    x, reached, *_ = xs
-    e.fail(e.op("not", (reached,), reached.spec))
-    return x
-
-
 def _lstsq_product(library: Any, a: Any, y: Any, *more: Any, adjoint: bool) -> Any:
     return (y.conj().swapaxes(-1, -2) if adjoint else y) @ more[-1]
 
 
-def _ldl_regular(library: Any, d: Any) -> Any:
-    return d, (d == 0).all(axis=-1).any()
-
-
-def _power_norm(library: Any, x: Any, *, axes: tuple[int, ...], p: float) -> Any:
-    provider = _spectra.TracedProvider(library)
-    return _norms.power_kernel(provider, (x,), (provider.xp.abs(x),), axes=axes, p=p)(x)
-
-
-def _cotangent_scale(library: Any, values: Any, *others: Any) -> Any:
-    return _degeneracy.scale_kernel(_spectra.TracedProvider(library), (), ())(values, *others)
-
-
 PLAIN: Final[dict[Primitive, Callable[..., Any]]] = {
     _det.det_: _factors.det, _det.slogdet_: _factors.slogdet, _solve.lu_solve_: _factors.lu_solve,
-    _lu.permutation_: _further.permutation, _qr.qr_prefix_: _spectra.qr_prefix, _norms.power_norm_: _power_norm,
-    _degeneracy.cotangent_scale_: _cotangent_scale, _divided.groups_: _groups.groups,
+    _lu.permutation_: _further.permutation, _divided.groups_: _groups.groups,
     _lstsq.lstsq_: _lstsq_product, _toeplitz.circulant_product_: _structured.circulant_product,
 }  # fmt: skip
 
@@ -130,26 +96,18 @@ TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
     _eigh.eigh_: _spectra.eigh, _eigh.eigvalsh_: _spectra.eigvalsh, _eigh.eigh_adapted_: _spectra.eigh_adapted,
     _svd.svd_: _spectra.svd, _svd.svdvals_: _spectra.svdvals, _svd.svd_adapted_: _spectra.svd_adapted,
     _qr.qr_: _spectra.qr, _qr.qr_r_: _spectra.qr_r, _eig.eig_: _spectra.eig, _eig.eigvals_: _spectra.eigvals,
-    _pinv.pinv_: _spectra.pinv, _det.adjugate_: _spectra.adjugate, _det.adjugate_change_: _spectra.adjugate_change,
-    _degeneracy.checked_: _checks.checked, _degeneracy.quotient_: _checks.quotient,
-    _degeneracy.certified_: _checks.certified, _degeneracy.unrotated_: _checks.unrotated,
-    _degeneracy.unsigned_: _checks.unsigned, _nonnormal.eig_inverse_: _checks.eig_inverse,
-    _nonnormal.eig_checked_: _checks.eig_checked, _nonnormal.eig_quotient_: _checks.eig_quotient,
-    _nonnormal.eig_certified_: _checks.eig_certified, _pinv.pinv_ranked_: _checks.pinv_ranked,
-    _lu.lu_: _further.lu, _lu.lu_pivoted_: _further.lu_pivoted, _polar.unitary_factor_: _further.unitary_factor,
+    _pinv.pinv_: _spectra.pinv, _det.adjugate_change_: _spectra.adjugate_change,
+    _lu.lu_: _further.lu, _polar.unitary_factor_: _further.unitary_factor,
     _polar.anticommutator_: _further.anticommutator,
-    _subspaces.independent_: _further.independent,
-    _qr.qr_full_rank_: _checks.qr_full_rank, _qr.qr_rows_: _checks.qr_rows, _qr.qr_frame_: _checks.qr_frame,
-    _schur.schur_: _similarity.schur, _schur.schur_phases_: _similarity.schur_phases,
+    _schur.schur_: _similarity.schur,
     _hessenberg.hessenberg_: _similarity.hessenberg, _rotations.schur_rotation_: _similarity.schur_rotation,
     _rotations.hessenberg_rotation_: _similarity.hessenberg_rotation,
     _riccati.continuous_are_: _equations.continuous_are, _riccati.discrete_are_: _equations.discrete_are,
-    _ldl.ldl_regular_: _ldl_regular, _reflections.column_order_: _truncated.column_order,
+    _reflections.column_order_: _truncated.column_order,
     _banded.banded_solve_: _structured.banded_solve, _toeplitz.toeplitz_solve_: _structured.toeplitz_solve,
     _toeplitz.circulant_solve_: _structured.circulant_solve,
     _tridiagonal.eigvalsh_tridiagonal_: _structured.eigvalsh_tridiagonal,
-    _sketch.svd_sketched_: _truncated.svd_sketched, _coupling.coupled_: _truncated.coupled,
-    _eigh_trunc.one_sided_change_: _truncated.one_sided_change,
+    _sketch.svd_sketched_: _truncated.svd_sketched,
 }  # fmt: skip
 
 UNNAMED: Final[dict[Primitive, Callable[..., Any]]] = {
@@ -158,8 +116,8 @@ UNNAMED: Final[dict[Primitive, Callable[..., Any]]] = {
 }  # fmt: skip
 
 WRITTEN: Final[dict[Primitive, Callable[..., Any]]] = {
-    _spectral.spectral_term_: _term, _terms.matrix_function_: _matrix_function, _convergence.converged_: _converged,
-    _eigh_trunc.one_sided_: _same, _subspaces.basis_: _basis, _sparse.product_: _sparse_product,
+    _spectral.spectral_term_: _term, _terms.matrix_function_: _matrix_function,
+    _sparse.product_: _sparse_product,
     _sparse.sampled_: partial(_at_places, _structured.sparse_sampled),
 }  # fmt: skip
 

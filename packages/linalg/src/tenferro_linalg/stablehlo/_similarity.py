@@ -43,19 +43,6 @@ def schur_factors(library: Any, a: Any, *, triangular: bool) -> Any:
     return q, t, failed | not_finite(xp, a)
 
 
-def schur_phases(library: Any, n: Any, t: Any, scale: Any) -> Any:
-    """`n`, and whether its diagonal is not real."""
-    xp, size = library("numpy"), n.shape[-1]
-    if not n.size:
-        return n, xp.asarray(False)
-    eps = float(np.finfo(n.dtype).eps)
-    values = xp.diagonal(t, axis1=-2, axis2=-1)
-    gaps = xp.abs(values[..., :, None] - values[..., None, :]) + xp.where(xp.eye(size, dtype=bool), xp.inf, 0)
-    noise = 1 + xp.abs(t).max(axis=(-2, -1)) / gaps.min(axis=(-2, -1))
-    rate = xp.abs(xp.diagonal(n, axis1=-2, axis2=-1).imag)
-    return n, (rate > (64 * size * eps * noise * scale)[..., None]).any()
-
-
 def schur_rotation(library: Any, t: Any, k: Any, *, turned: bool) -> Any:
     """L with ``strict lower(t L - L t) = k``, or for the adjoint of t if `turned`, column by column."""
     xp, n = library("numpy"), t.shape[-1]

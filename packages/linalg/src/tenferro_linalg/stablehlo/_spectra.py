@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenferro_linalg import _det, _pinv, _qr
+from tenferro_linalg import _det, _pinv
 from tenferro_linalg._bases import hermitian, unitary
 from tenferro_linalg.stablehlo._factors import det, not_finite
 from tenferro_linalg.stablehlo._turns import adapted_eigh, generic_eigh, rebased_svd
@@ -99,11 +99,6 @@ def qr_r(library: Any, x: Any) -> Any:
     return xp.linalg.qr(x, mode="r"), not_finite(xp, x)
 
 
-def qr_prefix(library: Any, r: Any, *, size: int) -> Any:
-    """Flags of independent columns."""
-    return _qr.prefix_of(TracedProvider(library), r, size, traced=True)
-
-
 def eig(library: Any, x: Any) -> Any:
     """Eigenvalues and eigenvectors of general matrices."""
     w, v = library("numpy").linalg.eig(x)
@@ -120,12 +115,6 @@ def pinv(library: Any, x: Any, *rtol: Any) -> Any:
     """Pseudo-inverse."""
     y = _pinv.pseudo_inverse(TracedProvider(library), x, rtol)
     return y, not_finite(library("numpy"), x, y)
-
-
-def adjugate(library: Any, x: Any) -> Any:
-    """Adjugate."""
-    y = _det.adjugate_of(TracedProvider(library), x)
-    return y, not_finite(library("numpy"), x)
 
 
 def adjugate_change(library: Any, x: Any, *directions: Any) -> Any:

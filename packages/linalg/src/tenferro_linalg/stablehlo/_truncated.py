@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tenferro_linalg._bases import hermitian
 from tenferro_linalg.stablehlo._factors import not_finite
 from tenferro_linalg.stablehlo._turns import adjoint, rebased_svd
@@ -61,65 +59,3 @@ def frame(library: Any, x: Any, *, full: bool) -> Any:
     u, s, vh = library("numpy").linalg.svd(x, full_matrices=full)
     u, vh = rebased_svd(library, u, s, vh, None, max(x.shape[-2:]))
     return u, s, vh, not_finite(library("numpy"), x, s)
-
-
-def one_sided_change(library: Any, x: Any, w: Any, *, k: int) -> Any:
-    """`x`, and whether a cut after `k` values separates equal magnitudes."""
-    xp, n = library("numpy"), w.shape[-1]
-    if not 0 < k < n:
-        return x, xp.asarray(False)
-    last, after = w[..., k - 1], w[..., k]
-    near = xp.abs(last + after) <= 8 * n * float(np.finfo(w.dtype).eps) * xp.abs(w[..., 0])
-    return x, ((last * after < 0) & near).any()
-
-
-def coupled(library: Any, rest: Any, s: Any, p: Any, q: Any) -> Any:
-    """The components outside the kept spaces, by conjugate gradients for all columns at once."""
-    xp, most = library("numpy"), max(rest.shape[-2:])
-    if 0 in s.shape or 0 in rest.shape:
-        return p, q, xp.asarray(False)
-    eps = float(np.finfo(s.dtype).eps)
-    failed = (s <= 8 * most * eps * s.max(axis=-1, keepdims=True)).any()
-    unit = s.max(axis=-1)[..., None, None]
-    unit = xp.where(unit > 0, unit, 1)
-    a, ratio = rest / unit, s[..., None, :] / unit
-    ah, p, q = adjoint(a), p / unit, q / unit
-    b = ratio * p + a @ q
-    normal = lambda v: ratio * ratio * v - a @ (ah @ v)
-    x, left = _gradients(library, normal, b, 8 * eps, 20 * min(rest.shape[-2:]) + 20)
-    huge = 64 * most * eps * xp.linalg.norm(x, axis=-2) >= xp.linalg.norm(b, axis=-2)
-    failed = failed | (left | (huge & (xp.abs(x).max(axis=-2) > 0))).any()
-    return x, (q + ah @ x) / xp.where(ratio > 0, ratio, 1), failed
-
-
-def _gradients(library: Any, normal: Any, b: Any, tolerance: float, steps: int) -> tuple[Any, Any]:
-    """Conjugate gradients for each column, and which columns did not converge."""
-    xp = library("numpy")
-
-    def product(v: Any, w: Any) -> Any:
-        return (v.conj() * w).real.sum(axis=-2, keepdims=True)
-
-    first = product(b, b)
-    goal = tolerance**2 * first
-
-    def goes_on(state: Any) -> Any:
-        *_, size, _, stalled, count = state
-        return (size > goal).any() & (stalled <= 30) & (count < steps)
-
-    def step(state: Any) -> Any:
-        x, r, d, size, best, stalled, count = state
-        image = normal(d)
-        curvature = product(d, image)
-        good = (size > goal) & (curvature > 0)
-        along = xp.where(good, size / xp.where(good, curvature, 1), 0)
-        x, r = x + along * d, r - along * image
-        new = product(r, r)
-        stalled = xp.where((new < 0.5 * best).any(), 0, stalled + 1)
-        d = r + xp.where(good, new / xp.where(size > 0, size, 1), 0) * d
-        return x, r, d, xp.where(good, new, size), xp.minimum(best, new), stalled, count + 1
-
-    x, _, _, size, best, *_ = library("lax").while_loop(
-        goes_on, step, (xp.zeros_like(b), b, b, first, first, xp.asarray(0), xp.asarray(0))
-    )
-    limit = xp.maximum(64 * goal, (64 * tolerance) ** 2 * product(x, x))
-    return x, ((best > limit) & (size > 0))[..., 0, :]

@@ -10,16 +10,18 @@ all discarded values; conjugate gradients solve it for all columns at once. The 
 closed.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tenferro_linalg._algebra import adjoint, cj, columns, mm, re, to, total
+from tenferro_linalg._degeneracy import frobenius
 from tenferro_linalg._errors import DegenerateError
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import require_inexact
 from tenferro_runtime.extension import General, Registry, Spec, primitive
 from tenferro_tensor.catalog import reduce_sum
-from tenferro_tensor_core import real_of
 
 
 @primitive(family="tenferro-linalg.coupled.v1", extension="linalg")
@@ -30,58 +32,83 @@ def coupled_(rest: Spec, s: Spec, p: Spec, q: Spec) -> tuple[Spec, Spec]:
 
 
 def _kernel(la: Any, ins: Any, outs: Any) -> Any:
-    eps = float(np.finfo(real_of(outs[0].dtype)).eps)
-
     def run(rest: Any, s: Any, p: Any, q: Any) -> Any:
-        xp = la.xp
         if not s.shape[-1] or 0 in s.shape:
             return p, q
-        _refuse(la, s <= 8 * max(rest.shape[-2:]) * eps * s.max(axis=-1, keepdims=True), s, "is zero")
-        unit = xp.asarray(s.max(axis=-1))[..., None, None]
-        a, ratio = rest / unit, xp.asarray(s)[..., None, :] / unit
-        ah = a.conj().swapaxes(-1, -2)
-        p, q = p / unit, q / unit
-
-        def normal(v: Any) -> Any:
-            return ratio * ratio * v - a @ (ah @ v)
-
-        b = ratio * p + a @ q
-        x, left = _gradients(la, normal, b, 8 * eps, 20 * min(rest.shape[-2:]) + 20)
-        # A solution this large means that the operator is singular to working precision.
-        huge = 64 * max(rest.shape[-2:]) * eps * xp.linalg.norm(x, axis=-2) >= xp.linalg.norm(b, axis=-2)
-        _refuse(la, left | (huge & (xp.abs(x).max(axis=-2) > 0)), s, "is not separated from the discarded ones")
-        return x, (q + ah @ x) / ratio
+        _refuse(la, _vanishing(s, rest), s, "is zero")
+        x, y, near = _solution(la.xp, _repeated, rest, s, p, q)
+        _refuse(la, near, s, "is not separated from the discarded ones")
+        return x, y
 
     return run
 
 
-def _gradients(la: Any, normal: Any, b: Any, tolerance: float, steps: int) -> tuple[Any, Any]:
+def _formula(xp: Any, rest: Any, s: Any, p: Any, q: Any) -> tuple[Any, Any, Any]:
+    if 0 in s.shape or 0 in rest.shape:
+        return p, q, xp.asarray(False)
+    x, y, near = _solution(xp, xp.while_loop, rest, s, p, q)
+    return x, y, near | _vanishing(s, rest)
+
+
+def _vanishing(s: Any, rest: Any) -> Any:
+    """Which kept values are zero."""
+    return s <= 8 * max(rest.shape[-2:]) * float(np.finfo(s.dtype).eps) * s.max(axis=-1, keepdims=True)
+
+
+def _repeated(goes_on: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
+    """A loop on arrays, with the arguments of `while_loop`."""
+    while bool(goes_on(state)):
+        state = step(state)
+    return state
+
+
+def _solution(xp: Any, loop: Callable[..., Any], rest: Any, s: Any, p: Any, q: Any) -> tuple[Any, Any, Any]:
+    """x and y, and which kept values are too close to the discarded ones."""
+    most, eps = max(rest.shape[-2:]), float(np.finfo(s.dtype).eps)
+    unit = xp.asarray(s.max(axis=-1))[..., None, None]
+    unit = xp.where(unit > 0, unit, 1)
+    a, ratio = rest / unit, xp.asarray(s)[..., None, :] / unit
+    ah, p, q = a.conj().swapaxes(-1, -2), p / unit, q / unit
+
+    def normal(v: Any) -> Any:
+        return ratio * ratio * v - a @ (ah @ v)
+
+    b = ratio * p + a @ q
+    x, left = _gradients(xp, loop, normal, b, 8 * eps, 20 * min(rest.shape[-2:]) + 20)
+    # A solution this large means that the operator is singular to working precision.
+    huge = 64 * most * eps * frobenius(xp, x, (-2,)) >= frobenius(xp, b, (-2,))
+    near = left | (huge & (xp.abs(x).max(axis=-2) > 0))
+    return x, (q + ah @ x) / xp.where(ratio > 0, ratio, 1), near
+
+
+def _gradients(
+    xp: Any, loop: Callable[..., Any], normal: Callable[[Any], Any], b: Any, tolerance: float, steps: int
+) -> tuple[Any, Any]:
     """Conjugate gradients for each column, and which columns did not converge."""
-    xp = la.xp
 
     def product(v: Any, w: Any) -> Any:
         return (v.conj() * w).real.sum(axis=-2, keepdims=True)
 
-    x, r = xp.zeros_like(b), b.copy()
-    d, size = r, product(r, r)
-    goal, best = tolerance**2 * size, size
-    stalled = 0
-    for _ in range(steps):
-        going = size > goal
-        if not bool(going.any()):
-            break
+    first = product(b, b)
+    goal, none = tolerance**2 * first, xp.asarray(0)
+
+    def goes_on(state: Any) -> Any:
+        *_, size, _, stalled, count = state
+        return (size > goal).any() & (stalled <= 30) & (count < steps)
+
+    def step(state: Any) -> Any:
+        x, r, d, size, best, stalled, count = state
         image = normal(d)
         curvature = product(d, image)
-        good = going & (curvature > 0)
-        step = xp.where(good, size / xp.where(good, curvature, 1), 0)
-        x, r = x + step * d, r - step * image
+        good = (size > goal) & (curvature > 0)
+        along = xp.where(good, size / xp.where(good, curvature, 1), 0)
+        x, r = x + along * d, r - along * image
         new = product(r, r)
-        stalled = 0 if bool((new < 0.5 * best).any()) else stalled + 1
-        best = xp.minimum(best, new)
-        if stalled > 30:
-            break
+        stalled = xp.where((new < 0.5 * best).any(), 0, stalled + 1)
         d = r + xp.where(good, new / xp.where(size > 0, size, 1), 0) * d
-        size = xp.where(good, new, size)
+        return x, r, d, xp.where(good, new, size), xp.minimum(best, new), stalled, count + 1
+
+    x, _, _, size, best, *_ = loop(goes_on, step, (xp.zeros_like(b), b, b, first, first, none, none))
     # Rounding leaves a residual proportional to the operator times the solution.
     limit = xp.maximum(64 * goal, (64 * tolerance) ** 2 * product(x, x))
     return x, ((best > limit) & (size > 0))[..., 0, :]
@@ -121,4 +148,5 @@ def register(registry: Registry) -> None:
     from tenferro_linalg._providers import kernels
 
     kernels(registry, coupled_, _kernel)
+    register_formula(registry, coupled_, _formula, loops=False)
     registry.rule(coupled_, General(jvp=_jvp, vjp=_vjp))

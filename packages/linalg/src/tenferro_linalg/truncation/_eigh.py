@@ -12,6 +12,7 @@ from tenferro_linalg._algebra import swap
 from tenferro_linalg._degeneracy import PASSING
 from tenferro_linalg._eigh import EighResult, eigh_
 from tenferro_linalg._errors import DegenerateError
+from tenferro_linalg._fallible import register_formula
 from tenferro_linalg._operands import basis, flag, matrices
 from tenferro_linalg.factors._lu import taken
 from tenferro_linalg.truncation._ranks import first, kept
@@ -78,17 +79,21 @@ def one_sided_change_(x: Spec, w: Spec, *, k: DimLike) -> Spec:
     return x
 
 
-def _kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
-    eps = float(np.finfo(ins[1].dtype).eps)
+def _balanced(xp: Any, x: Any, w: Any, *, k: int) -> tuple[Any, Any]:
+    """`x`, and where the cut separates equal magnitudes."""
+    n = w.shape[-1]
+    if not 0 < k < n:
+        return x, xp.asarray(False)
+    last, after = w[..., k - 1], w[..., k]
+    limit = 8 * n * float(np.finfo(w.dtype).eps) * xp.abs(w[..., 0])
+    return x, (last * after < 0) & (xp.abs(last + after) <= limit)
 
+
+def _kernel(la: Any, ins: Any, outs: Any, **_: Any) -> Any:
     def run(x: Any, w: Any, k: int) -> Any:
-        n = w.shape[-1]
-        if not 0 < k < n:
-            return x
-        last, after = w[..., k - 1], w[..., k]
-        scale = la.xp.abs(w[..., 0])
-        bad = la.local((last * after < 0) & (la.xp.abs(last + after) <= 8 * n * eps * scale))
+        bad = la.local(_balanced(la.xp, x, w, k=k)[1])
         if bad.any():
+            last, after = w[..., k - 1], w[..., k]
             batch = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
             of = f" of matrix {batch} of the stack" if batch else ""
             raise DegenerateError(
@@ -112,6 +117,8 @@ def register(registry: Registry) -> None:
 
     kernels(registry, one_sided_, lambda la, ins, outs, **_: lambda x, w, k: x, sizes=size_of, blas=False)
     kernels(registry, one_sided_change_, _kernel, sizes=size_of, blas=False)
+    registry.expansion(one_sided_, lambda x, w, *, k: x, keep=True)
+    register_formula(registry, one_sided_change_, _balanced, loops=False)
     registry.rule(
         one_sided_,
         General(
