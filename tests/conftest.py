@@ -17,9 +17,11 @@ gc.disable()
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+XLA = ["--xla_force_host_platform_device_count=8"]  # devices for the tests of meshes
 if not THOROUGH:  # compiling takes most of the time of tests that use XLA, whose optimiser is not their subject
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")  # devices for the tests of meshes
+    XLA += ["--xla_cpu_use_fusion_emitters=false"]  # they take longer than all other stages together
+os.environ.setdefault("XLA_FLAGS", " ".join(XLA))
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
 os.environ.setdefault("MPLBACKEND", "agg")
 
