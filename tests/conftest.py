@@ -28,6 +28,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import pytest  # noqa: E402
 from _pytest.faulthandler import fault_handler_stderr_fd_key  # noqa: E402
 from hypothesis import settings  # noqa: E402 - it may import NumPy
+from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import machine_code  # noqa: E402
 from covering import covering  # noqa: E402
@@ -37,6 +38,9 @@ settings.register_profile(
     "tenferro", max_examples=tries(12, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
 )
 settings.load_profile("tenferro")
+if not THOROUGH:
+    # It would parse all modules that are loaded for numbers to try: for seconds, and what a test draws depends on them.
+    providers.is_local_module_file = lambda path: False  # type: ignore[assignment, attr-defined]
 
 
 machine_code.install()
