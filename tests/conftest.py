@@ -17,15 +17,18 @@ gc.disable()
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+XLA = ["--xla_force_host_platform_device_count=8"]  # devices for the tests of meshes
 if not THOROUGH:  # compiling takes most of the time of tests that use XLA, whose optimiser is not their subject
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")  # devices for the tests of meshes
+    XLA += ["--xla_cpu_use_fusion_emitters=false"]  # they take longer than all other stages together
+os.environ.setdefault("XLA_FLAGS", " ".join(XLA))
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import pytest  # noqa: E402
 from _pytest.faulthandler import fault_handler_stderr_fd_key  # noqa: E402
 from hypothesis import settings  # noqa: E402 - it may import NumPy
+from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import machine_code  # noqa: E402
 from covering import covering  # noqa: E402
@@ -35,6 +38,9 @@ settings.register_profile(
     "tenferro", max_examples=tries(12, 100), deadline=None, derandomize="CI" in os.environ, print_blob=True
 )
 settings.load_profile("tenferro")
+if not THOROUGH:
+    # It would parse all modules that are loaded for numbers to try: for seconds, and what a test draws depends on them.
+    providers.is_local_module_file = lambda path: False  # type: ignore[assignment, attr-defined]
 
 
 machine_code.install()

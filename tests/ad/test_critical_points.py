@@ -35,6 +35,8 @@ WAYS: list[dict[str, Transform]] = [
 
 
 ORDERS: list[Transform] = [jacrev, hessian, lambda f: jacfwd(hessian(f))]
+TURNS = (0, 1, 0, 1, 2)
+"""The orders of programs in turn: those of third derivatives take long to compile."""
 
 
 def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THOROUGH) -> Callable[..., Any]:
@@ -42,8 +44,9 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
 
     Every function meets every order, every composition of modes, and both ways to compile, and every order meets both
     ways to compile; of all three together a part is taken by `turn`, the number of the function: one order of the
-    compiled function, and another one compiled. Of several points, each takes one composition of third derivatives by
-    turns, and the first one alone derivatives of the compiled function; an only point takes every other composition.
+    compiled function, and another one compiled. Of several points, each takes two compositions of second derivatives
+    and one of third ones by turns, and the first one alone derivatives of the compiled function; an only point takes
+    all compositions of second derivatives and every other one of third ones.
     """
     eager = [{name: way(f) for name, way in ways.items()} for ways in WAYS]
     called = tr.compile(f)
@@ -51,7 +54,7 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
         {
             name: g
             for place, (name, g) in enumerate((("compiled", tr.compile(d(f))), ("of compiled", d(called))))
-            if all_ways or (turn + place) % 3 == order
+            if all_ways or TURNS[(turn + place) % len(TURNS)] == order
         }
         for order, d in enumerate(ORDERS)
     ]
@@ -59,7 +62,7 @@ def everything(f: Callable[[Any], Any], turn: int = 0, *, all_ways: bool = THORO
     def at(x: Any, number: int | None = None) -> list[dict[str, Any]]:
         found = []
         for order, ways in enumerate(eager):
-            every = 1 if order < 2 or all_ways else 2 if number is None else 4
+            every = 1 if all_ways else (1, 1, 2)[order] if number is None else (1, 2, 4)[order]
             taken = [way for at, way in enumerate(ways.items()) if (at + turn + (number or 0)) % every == 0]
             taken += [way for way in compiled[order].items() if way[0] == "compiled" or not number]
             found.append({name: np.asarray(g(x)) for name, g in taken})

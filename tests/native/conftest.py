@@ -46,6 +46,7 @@ WITH_FUNCTIONS = {
 
 
 def pytest_collection_modifyitems(items):
+    files = {Path(__file__).with_name(f"{name}.py") for name in WITH_FUNCTIONS}
     for item in items:
-        if item.path.parent == Path(__file__).parent and item.path.stem in WITH_FUNCTIONS:
+        if item.path in files:
             item.add_marker(FUNCTIONS)

@@ -25,14 +25,15 @@ def covering(rows: Sequence[Sequence[Hashable]]) -> list[int]:
     if count < 3:
         return list(range(len(rows)))
     columns = list(combinations(range(count), 2))
-    pairs = [[(i, j, row[i], row[j]) for i, j in columns] for row in rows]
-    missing = {pair for each in pairs for pair in each}
-    found, left = [], dict(enumerate(pairs))
-    while missing:
-        # Counts only shrink, so rows that add nothing never will.
-        gains = {at: sum(pair in missing for pair in each) for at, each in left.items()}
-        best = max(left, key=lambda at: (gains[at], -at))
-        missing.difference_update(left.pop(best))
-        found.append(best)
-        left = {at: each for at, each in left.items() if gains[at]}
+    holders: dict[Hashable, list[int]] = {}
+    for at, row in enumerate(rows):
+        for i, j in columns:
+            holders.setdefault((i, j, row[i], row[j]), []).append(at)
+    gains, found = [len(columns)] * len(rows), []
+    while most := max(gains):
+        found.append(gains.index(most))
+        row = rows[found[-1]]
+        for i, j in columns:
+            for at in holders.pop((i, j, row[i], row[j]), ()):
+                gains[at] -= 1
     return sorted(found)

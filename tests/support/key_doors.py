@@ -183,6 +183,15 @@ def outcome(way: str, name: str, value: Any) -> Any:
         return type(error).__name__
 
 
+def asked(name: str, way: str, number: int) -> bool:
+    """Whether a door is asked in a way for a value: of ones, of zeros and of NaNs in turn, and in thorough runs of all.
+
+    Every door meets every value and every way, and every way every value; values that Python confuses stay together.
+    """
+    alike = 2 if VALUES[number] != VALUES[number] else int(VALUES[number] == 0)
+    return THOROUGH or ([*DOORS].index(name) + [*WAYS].index(way)) % 3 == alike
+
+
 def met(values: Sequence[int], rounds: int = 1) -> dict[tuple[str, str, int], list[Any]]:
     """Outcomes of all doors and ways for values one after the other, and all of it again."""
     found: dict[tuple[str, str, int], list[Any]] = {}
@@ -190,7 +199,8 @@ def met(values: Sequence[int], rounds: int = 1) -> dict[tuple[str, str, int], li
         for number in values:
             for name in DOORS:
                 for way in WAYS:
-                    found.setdefault((name, way, number), []).append(outcome(way, name, VALUES[number]))
+                    if asked(name, way, number):
+                        found.setdefault((name, way, number), []).append(outcome(way, name, VALUES[number]))
     return found
 
 

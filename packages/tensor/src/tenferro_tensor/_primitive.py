@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, TypedDict, Unpack, overload
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary, ref
 
 import numpy as np
 
 from tenferro_tensor._foreign import class_of
 from tenferro_tensor._owners import in_house
 from tenferro_tensor._spec import Spec, common_place
-from tenferro_tensor.calls import SCALARS, OpBase, state
+from tenferro_tensor.calls import SCALARS, Entry, OpBase, state
 from tenferro_tensor.families import claim
 from tenferro_tensor_core import ArgumentError, Dim, DTypeError, RegistryError, ShapeError, as_size, key_of, kind_of
 from tenferro_tensor_core.forks import new_lock
@@ -76,7 +76,22 @@ def is_open(value: Any) -> bool:
     return isinstance(value, Dim)
 
 
-class Op(OpBase):
+class _Planned(OpBase):
+    """Is in `PLANNED` while it has plans."""
+
+    __slots__ = ("__weakref__",)
+
+    def remember(self, entry: Entry, /) -> Entry:
+        kept = super().remember(entry)
+        PLANNED.add(ref(self, PLANNED.discard))  # last: who forgets all plans meanwhile may not see this one
+        return kept
+
+
+PLANNED: Final[set[ref[_Planned]]] = set()
+"""The ops that have plans: few of those that are alive, most of which stand in programs."""
+
+
+class Op(_Planned):
     """A primitive with fixed metadata; calling it applies it to array operands.
 
     Attributes:
@@ -86,7 +101,7 @@ class Op(OpBase):
         entries: how to run it, by specs of the operands; see `OpBase`.
     """
 
-    __slots__ = ("__weakref__", "params", "primitive", "symbolic")
+    __slots__ = ("params", "primitive", "symbolic")
 
     def __init__(self, primitive: Primitive, params: dict[str, Any]) -> None:
         self.primitive: Primitive = primitive

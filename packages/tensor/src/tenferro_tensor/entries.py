@@ -9,7 +9,7 @@ import numpy as np
 
 from tenferro_tensor import catalog
 from tenferro_tensor._place import HOST, ComputeDevice
-from tenferro_tensor._primitive import LIVE_OPS, Op, primitives
+from tenferro_tensor._primitive import LIVE_OPS, PLANNED, Op, primitives
 from tenferro_tensor._refusal import spec_of
 from tenferro_tensor._registry import REGISTRY
 from tenferro_tensor._spec import Spec
@@ -274,8 +274,10 @@ def clear_plans() -> None:
 
     >>> clear_plans()
     """
-    for p in primitives():
-        for op in p.live_ops():
+    for held in PLANNED.copy():
+        PLANNED.discard(held)
+        op = held()
+        if op is not None:
             op.forget()
     for table in TABLES:
         table.clear()
