@@ -49,7 +49,8 @@ def norm(x: Any) -> Any:
 
 def small(error: Any, scale: Any, x: Any) -> None:
     """An error of a stack is explained by the rounding of matrices of this scale."""
-    allowed = RATIO * max(x.shape[-2:]) * np.finfo(x.dtype).eps * np.asarray(scale)
+    rounding = np.finfo(x.dtype)
+    allowed = RATIO * max(x.shape[-2:]) * (rounding.eps * np.asarray(scale) + rounding.smallest_subnormal)
     assert np.isfinite(error).all()
     assert (np.asarray(error) <= allowed).all()
 
