@@ -184,6 +184,10 @@ def _kernel(la: Any, ins: Any, outs: Any, *, adjoint: bool) -> Any:
     return lambda a, y, *more: y @ more[-1]
 
 
+def _product(a: Any, y: Any, *more: Any, adjoint: bool) -> Any:
+    return mm(adjoint_of(y) if adjoint else y, more[-1])
+
+
 def _ranked(a: Any, y: Any, more: list[Any]) -> tuple[Any, list[Any]]:
     """The pseudo-inverse after the test of the rank; and the singular values, with the cutoffs."""
     if not more or more[0].ndim < a.ndim - 1:  # only cutoffs
@@ -232,6 +236,7 @@ def register(registry: Registry) -> None:
 
     kernels(registry, lstsq_, _kernel)
     kernels(registry, least_squares_, _least_squares_kernel)
+    registry.expansion(lstsq_, _product, keep=True)
     registry.expansion(least_squares_, _by_inverse, keep=True)
     registry.expansion(solution_, _solution)
     registry.rule(lstsq_, General(jvp=_jvp, vjp=_vjp))

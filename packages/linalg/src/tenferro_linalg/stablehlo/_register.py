@@ -22,7 +22,7 @@ from tenferro_linalg import (
     _tridiagonal,
 )
 from tenferro_linalg.equations import _riccati, _schur_factors, _stein, _sylvester
-from tenferro_linalg.factors import _lstsq, _lu, _polar, _reflections, _subspaces
+from tenferro_linalg.factors import _lu, _polar, _reflections, _subspaces
 from tenferro_linalg.functions import _terms
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.sparse import _primitives as _sparse
@@ -80,14 +80,10 @@ def _sparse_product(e: Any, xs: Any, outs: Any, *, structure: Any) -> Any:
     return _at_places(_structured.sparse_product, e, xs, outs, structure=structure, height=structure.shape[0])
 
 
-def _lstsq_product(library: Any, a: Any, y: Any, *more: Any, adjoint: bool) -> Any:
-    return (y.conj().swapaxes(-1, -2) if adjoint else y) @ more[-1]
-
-
 PLAIN: Final[dict[Primitive, Callable[..., Any]]] = {
     _det.det_: _factors.det, _det.slogdet_: _factors.slogdet, _solve.lu_solve_: _factors.lu_solve,
     _lu.permutation_: _further.permutation, _divided.groups_: _groups.groups,
-    _lstsq.lstsq_: _lstsq_product, _toeplitz.circulant_product_: _structured.circulant_product,
+    _toeplitz.circulant_product_: _structured.circulant_product,
 }  # fmt: skip
 
 TESTED: Final[dict[Primitive, Callable[..., Any]]] = {
