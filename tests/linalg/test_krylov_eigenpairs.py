@@ -39,6 +39,7 @@ def test_pairs(which, dtype):
         assert np.allclose(v.numpy().conj().T @ v.numpy(), np.eye(k), atol=10 * tight)
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("seed", range(2))
 def test_multiplets_are_complete(seed):
     """Equal eigenvalues are found as often as they occur, though one start reaches one vector of each multiplet."""
@@ -49,6 +50,7 @@ def test_multiplets_are_complete(seed):
     assert np.allclose(w, values[:5], atol=1e-10)
 
 
+@pytest.mark.stepwise
 def test_few_unknowns():
     """A space that is no larger than the basis; a single unknown; containers."""
     a = matrix(np.array([1.0, 2.0, 2.0, 4.0]))
@@ -93,6 +95,7 @@ def test_derivative_of_a_matrix_in_lanes_and_programs():
     assert np.allclose(tr.vmap(grad(lanes))(stack), expected, atol=1e-8)
 
 
+@pytest.mark.stepwise
 def test_derivatives_within_multiplets():
     """A function of the subspace has a derivative where eigenvalues in it are equal; else a typed error says why."""
     values = np.r_[-3.0, -3.0, -3.0, -1.0, np.linspace(0, 5, N - 4)]
@@ -119,6 +122,7 @@ def test_derivatives_within_multiplets():
         grad(of(lambda w, v: tr.sum(w), 2))(a)
 
 
+@pytest.mark.stepwise
 def test_failures():
     """No convergence, entries that are not finite, and arguments that do not fit."""
     a = matrix(np.linspace(-2.0, 3.0, 60))

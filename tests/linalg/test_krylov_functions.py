@@ -59,6 +59,7 @@ def test_projections():
         tr.linalg.lanczos(A, B, 0)
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("shape", [(12, 7), (7, 12)])
 def test_singular_triplets(shape):
     """The largest values with their vectors, of matrices and of functions with their adjoint."""
@@ -74,6 +75,7 @@ def test_singular_triplets(shape):
         tr.linalg.svds(lambda x: x, 1)
 
 
+@pytest.mark.stepwise
 def test_derivatives_of_singular_values():
     """Of values, and of a projector on singular vectors."""
     a = tr.asarray(RNG.normal(size=(6, 5)))

@@ -62,6 +62,7 @@ def test_derivatives_of_a_matrix(name):
     check_grads(f, (tr.asarray(a), tr.asarray(RHS)), order=2 if name == "gmres" else 1)
 
 
+@pytest.mark.stepwise
 @pytest.mark.parametrize("name", ["minres", "gmres"])
 def test_derivatives_of_a_function(name):
     """A function that closes over a differentiated complex value, preconditioned by another one."""
@@ -90,6 +91,7 @@ def test_derivative_does_not_depend_on_the_start():
     assert int(info.iterations) == 0
 
 
+@pytest.mark.stepwise
 def test_containers():
     """Unknowns are arrays in any containers, and Hessians pass through functions of them."""
     b = {"u": tr.asarray(RHS), "v": [tr.asarray(RHS[:6].reshape(2, 3))]}
@@ -145,6 +147,7 @@ def test_least_squares(m, n, damp, name):
     check_grads(f, (tr.asarray(a), tr.asarray(b)), order=2 if m > n and not damp and name == "lsqr" else 1)
 
 
+@pytest.mark.stepwise
 def test_least_squares_of_a_function():
     """The adjoint of a function is derived from it; a start keeps the nearest solution."""
     a, b, start = RNG.normal(size=(3, 5)) + 1j, RNG.normal(size=3), np.ones(5) + 0j
