@@ -156,7 +156,7 @@ class XlaBackend(Backend):
             UnsupportedError: the op has no lowering.
         """
         module = self._module(op, operands)
-        return Executable(module, jitted(module, device=jax_device(device)), near=False)
+        return Executable(module, jitted(module, device=jax_device(device)))
 
     def _module(self, op: Op, operands: tuple[Spec, ...]) -> StableHloModule:
         return lower_to_stablehlo(one_step(op, operands), self.platform)
