@@ -11,9 +11,9 @@ from tenferro_runtime.extension import HOST, Place, PlacementError, Program
 from tenferro_tensor import ComputeDevice
 from tenferro_xla._at_host import at_host
 from tenferro_xla._constants import passed
-from tenferro_xla._executable import Executable, HostExecutable
+from tenferro_xla._executable import Executable, HostExecutable, Run, executable_of
 from tenferro_xla._jitted import jitted, put
-from tenferro_xla._lower import lower_to_stablehlo
+from tenferro_xla._lower import StableHloModule
 from tenferro_xla._places import host_device, jax_device
 
 
@@ -63,14 +63,19 @@ class XlaCompiler(ProgramCompiler):
             UnsupportedError: a primitive has no lowering.
         """
         device = self._device_of(program)
-        lowered, large = passed(at_host(program))
-        module = lower_to_stablehlo(lowered, "cpu" if device is None else device.kind.partition(":")[2])
+        near, large = passed(at_host(program))
         where = host_device() if device is None else jax_device(device)
         constants = tuple([put(c, where) for c in large])
         if device is None:
-            return HostExecutable(module, jitted(module, device=where), constants)
-        run = jitted(module, device=where, donate=usable(donated, program))
-        return Executable(module, run, constants) if large or module.checked else run
+            return executable_of(near, "cpu", lambda m: HostExecutable(m, jitted(m, device=where), constants))
+        given = usable(donated, program)
+
+        def compiled(module: StableHloModule) -> Run:
+            run: Run = jitted(module, device=where, donate=given)
+            return Executable(module, run, constants) if large or module.checked else run
+
+        # Donated memory is gone when a second run would need it.
+        return executable_of(near, device.kind.partition(":")[2], compiled, optimistic=not given)
 
     def _device_of(self, program: Program) -> ComputeDevice | None:
         """Return the XLA device of the arguments and results of a program; ``None`` for main memory.

@@ -3,13 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tenferro_runtime.extension import NumericalError, Tensor
+from tenferro_runtime.extension import NumericalError, Program, Tensor
 from tenferro_xla._jax_modules import scope_of_wide_numbers
-from tenferro_xla._lower import StableHloModule
+from tenferro_xla._lower import StableHloModule, lowered
+
+Run = Callable[..., tuple[Any, ...]]
+"""A function of raw arrays."""
+
+
+def executable_of(
+    program: Program, platform: str, make: Callable[[StableHloModule], Run], *, optimistic: bool = True
+) -> Run:
+    """Compile a program that may run twice, first without what only rare values need.
+
+    Args:
+        program: a program of fixed sizes.
+        platform: the platform to lower for.
+        make: compiles a module.
+        optimistic: False for a program that must not run twice.
+
+    Returns:
+        The executable.
+    """
+    module = lowered(program, platform, optimistic=optimistic)
+    run = make(module)
+    return Optimistic(run, lambda: make(lowered(program, platform))) if module.optimistic else run
+
+
+class Missed(Exception):
+    """An optimistic module met values that it leaves out, or failed."""
+
+
+class Optimistic:
+    """A program whose module leaves out what only rare values need, until these occur.
+
+    Args:
+        run: the executable of that module.
+        whole: returns the executable of the whole program.
+    """
+
+    __slots__ = ("_run", "_whole")
+
+    def __init__(self, run: Run, whole: Callable[[], Run]) -> None:
+        self._run, self._whole = run, whole
+
+    def __call__(self, *raws: Any) -> tuple[Any, ...]:
+        """Run; after a miss, this and later calls run the whole program."""
+        with suppress(Missed):
+            return self._run(*raws)
+        self._run = self._whole()
+        return self._run(*raws)
 
 
 class Executable:
@@ -32,6 +80,7 @@ class Executable:
 
         Raises:
             NumericalError: a step failed.
+            Missed: a step of an optimistic module failed.
         """
         found = self._run(*raws, *self._constants)
         if not self._checked:
@@ -41,6 +90,8 @@ class Executable:
         return tuple(found[:-1])
 
     def _fail(self, raws: tuple[Any, ...]) -> NoReturn:
+        if self._module.optimistic:
+            raise Missed
         given = (*raws, *self._constants)
         values = [Tensor.wrap(np.asarray(raw), s) for raw, s in zip(given, self._module.inputs, strict=True)]
         self._module.program.run(*values)
