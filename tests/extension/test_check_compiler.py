@@ -300,6 +300,12 @@ def zero_dimensional(out: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([np.reshape(x, (1,)) if np.ndim(x) == 0 else x for x in out])
 
 
+class Borrowing(Stepwise):
+    """Claims to return no memory of arguments."""
+
+    name, borrows = "borrowing", True
+
+
 FAULTS: dict[str, tuple[str, ProgramCompiler, str]] = {
     "another shape": ("results", Faulty(after(lambda out: tuple([x[None] for x in out]))), "where the program says"),
     "an axis for a number": ("results", Faulty(after(zero_dimensional)), "where the program says"),
@@ -308,6 +314,7 @@ FAULTS: dict[str, tuple[str, ProgramCompiler, str]] = {
     "too few results": ("results", Faulty(after(lambda out: out[:1])), "return a tuple"),
     "Python numbers": ("results", Faulty(after(lambda out: tuple([x.tolist() for x in out]))), "without shape"),
     "no function": ("results", Faulty(lambda run, program, donated: None), "return a function of raw arrays"),
+    "borrowed memory": ("results", Borrowing(), "a result is memory of argument 0"),
     "wrong numbers": ("results", Faulty(where(lambda program: "sort" in names(program))), "by single operations"),
     "double precision": (
         "dtypes", Faulty(after(lambda out: tuple([x * 1.0 for x in out]))), "where the program says"

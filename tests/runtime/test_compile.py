@@ -302,6 +302,23 @@ def test_zero_dimensional_and_empty_arguments() -> None:
             assert double.shape == np.shape(value)
 
 
+def test_numpy_arrays_are_arguments_of_the_fast_path_that_nobody_keeps() -> None:
+    f = tr.compile(lambda state, k: (state["x"], state["x"] * k))
+    x = np.arange(6.0).reshape(2, 3)
+    layouts = (x, x.copy(order="F"), x[::-1], x.astype(">f8"), np.broadcast_to(x[0], (2, 3)))
+    kept = []
+    for k in (1, 2, 3):
+        for given in layouts:
+            kept.append((f({"x": given}, k), np.array(given), k))
+        x += 1.0
+    for (same, scaled), before, k in kept:
+        np.testing.assert_array_equal(same, before)
+        np.testing.assert_array_equal(scaled, before * k)
+    assert (f.cache_info().traces, f.cache_info().fast) == (1, 1)
+    with pytest.raises(DTypeError, match="datetime64"):
+        f({"x": np.zeros((2, 3), "M8[s]")}, 2)
+
+
 def test_a_rebound_closure_variable_is_noticed() -> None:
     w = tensor([1.0])
     calls = []

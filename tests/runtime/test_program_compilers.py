@@ -47,6 +47,22 @@ def installed(monkeypatch):
     entry_points.rescan()
 
 
+@pytest.mark.parametrize("borrows", [False, True])
+def test_numpy_arrays_reach_executables_uncopied_where_they_say_so(borrows):
+    class Reading(Toy):
+        def executable(self, program, donated):
+            run = super().executable(program, donated)
+            return lambda x: (seen.append(np.shares_memory(x, given)), run(x))[1]
+
+    seen: list[bool] = []
+    given, toy = np.ones(3), Reading()
+    toy.borrows = borrows
+    f = tr.compile(lambda x: x + 1, backend=toy)
+    for _ in range(3):
+        assert f(given).tolist() == [2.0, 2.0, 2.0]
+    assert seen == [False, borrows, borrows]  # the first call is traced
+
+
 def test_one_trace_and_one_executable_for_each_size():
     toy = Toy()
     f = tr.compile(lambda x, k=2.0: tr.sum(x * x) * k, backend=toy)

@@ -218,6 +218,8 @@ def _quotient(xp: Any, numerator: Any, values: Any, *, kind: str, size: int, str
 
     if strict:
         return plain(), too_close(xp, values, kind)
+    if xp.optimistic:
+        return plain(), ~multiplets.all_differ(xp, values, size, kind != "difference")
     masked = partial(divided, xp, numerator, values, kind, size)
     if not xp.branching:
         return masked(), xp.asarray(False)
@@ -400,10 +402,10 @@ def register(registry: Registry) -> None:
         (checked_, _checked),
         (quotient_, _quotient),
         (certified_, _certified),
-        (unrotated_, _unrotated),
         (unsigned_, _unsigned),
     ):
-        register_formula(registry, p, formula)
+        register_formula(registry, p, formula, regular=True)
+    register_formula(registry, unrotated_, _unrotated)
     registry.rule(cotangent_scale_, Inactive())
     registry.rule(checked_, PASSING)
     registry.rule(certified_, PASSING)

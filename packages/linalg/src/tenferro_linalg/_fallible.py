@@ -23,9 +23,18 @@ FLAG = Spec((), np.dtype(np.bool_))
 
 _FORMULAS: dict[Primitive, Callable[..., Any]] = {}
 
+_REGULAR: set[Primitive] = set()
+"""Those whose formulas have a shorter form for regular values."""
+
 
 def register_formula(
-    registry: Registry, of: Primitive, formula: Callable[..., Any], *, loops: bool = True, lowering: bool = True
+    registry: Registry,
+    of: Primitive,
+    formula: Callable[..., Any],
+    *,
+    loops: bool = True,
+    lowering: bool = True,
+    regular: bool = False,
 ) -> None:
     """Register ``formula(xp, *operands, **metadata)``, which returns the results of a primitive and the condition.
 
@@ -36,12 +45,16 @@ def register_formula(
         loops: whether native functions have it; then it must not inspect extents.
         lowering: whether XLA has it; then the kernel raises where the condition holds, or returns the same results.
             Otherwise its results replace those of the formula there.
+        regular: whether the formula is shorter, with the condition that values are not regular, if its namespace is
+            `optimistic`.
     """
     _FORMULAS[of] = formula
+    if regular:
+        _REGULAR.add(of)
     if loops:
         registry.loops(of, _tested if lowering else _replaced)
     if lowering:
-        registry.lowering(of, partial(_lowering, of))
+        registry.lowering(of, partial(lower_formula, of))
 
 
 class Namespace:
@@ -49,12 +62,13 @@ class Namespace:
 
     Args:
         branching: whether a program may choose between two forms when it runs; XLA is faster without.
+        optimistic: whether another program runs where values are not regular.
     """
 
-    def __init__(self, branching: bool) -> None:
+    def __init__(self, branching: bool, optimistic: bool = False) -> None:
         import tenferro_runtime
 
-        self._namespace, self.branching = tenferro_runtime, branching
+        self._namespace, self.branching, self.optimistic = tenferro_runtime, branching, optimistic
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._namespace, name)
@@ -62,6 +76,8 @@ class Namespace:
 
 def unless(xp: Any, regular: Callable[[], Any], test: Callable[[], Any]) -> Any:
     """The condition `test`, which a native function computes only if values are not `regular`."""
+    if xp.optimistic:
+        return ~regular()
     if not xp.branching:
         return test()
     return xp.cond(regular(), lambda: xp.asarray(False), lambda: test().any())
@@ -74,18 +90,20 @@ def register(registry: Registry) -> None:
 
 @primitive(family="tenferro-linalg.formula.v1", extension="linalg")
 def formula_(
-    *operands: Spec, of: Primitive, metadata: tuple[tuple[str, Any], ...], branching: bool
+    *operands: Spec, of: Primitive, metadata: tuple[tuple[str, Any], ...], branching: bool, optimistic: bool
 ) -> tuple[Spec, ...]:
     """The results of a primitive by its formula, and whether any entry of the condition is set."""
     outs = of.infer(*operands, **dict(metadata))
     return (*(outs if isinstance(outs, tuple) else (outs,)), FLAG.with_(place=operands[0].place))
 
 
-def _expanded(*operands: Any, of: Primitive, metadata: tuple[tuple[str, Any], ...], branching: bool) -> tuple[Any, ...]:
+def _expanded(
+    *operands: Any, of: Primitive, metadata: tuple[tuple[str, Any], ...], branching: bool, optimistic: bool
+) -> tuple[Any, ...]:
     given = dict(metadata)
     if "size" in given:
         given["size"] = extent(given["size"], operands[-1])
-    *found, failed = _FORMULAS[of](Namespace(branching), *operands, **given)
+    *found, failed = _FORMULAS[of](Namespace(branching, optimistic), *operands, **given)
     return (*found, reduce_any(failed, axes=tuple(range(failed.ndim))))
 
 
@@ -94,13 +112,16 @@ def extent(d: DimLike, like: Any) -> Any:
     return convert(number(d, like.spec.place), dtype=real_of(like.dtype)) if isinstance(d, Dim) else d
 
 
-def _op(of: Primitive, metadata: Any, branching: bool) -> Op:
-    return formula_.op(of=of, metadata=tuple(sorted(metadata.items())), branching=branching)
+def _op(of: Primitive, metadata: Any, branching: bool, optimistic: bool = False) -> Op:
+    given = tuple(sorted(metadata.items()))
+    return formula_.op(of=of, metadata=given, branching=branching, optimistic=optimistic)
 
 
-def _lowering(of: Primitive, e: Any, xs: Sequence[Any], outs: Any, **metadata: Any) -> Sequence[Any]:
-    *found, failed = e.inline(expansion_of(_op(of, metadata, False), tuple([x.spec for x in xs])), xs)
-    e.fail(failed)
+def lower_formula(of: Primitive, e: Any, xs: Sequence[Any], outs: Any, **metadata: Any) -> Sequence[Any]:
+    """The lowering of a primitive by its formula."""
+    optimistic = e.optimistic and of in _REGULAR
+    *found, failed = e.inline(expansion_of(_op(of, metadata, False, optimistic), tuple([x.spec for x in xs])), xs)
+    (e.miss if optimistic else e.fail)(failed)
     return found
 
 

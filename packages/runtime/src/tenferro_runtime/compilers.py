@@ -44,9 +44,12 @@ class ProgramCompiler(ABC):
 
     Attributes:
         name: the name for ``compile(f, backend=...)``, and in reports.
+        borrows: whether executables neither keep arguments in main memory after a call nor return their memory. Arrays
+            of NumPy, which others may write to later, are then passed to them without a copy.
     """
 
     name: str
+    borrows: bool = False
 
     @abstractmethod
     def executable(self, program: Program, donated: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:

@@ -14,11 +14,20 @@ from tenferro_tensor._place import HOST, ComputeDevice, Place
 from tenferro_tensor._primitive import Op
 from tenferro_tensor._spec import Spec
 from tenferro_tensor.backends import get_backend, place_of
-from tenferro_tensor.calls import SCALARS, TensorBase, state
+from tenferro_tensor.calls import SCALARS, TensorBase, spec_of_raw, state
 from tenferro_tensor.entries import evaluate
 from tenferro_tensor.functions.reading import view_item
 from tenferro_tensor.origins import line_of, made_at, noted
-from tenferro_tensor.ownership import PASSING_MAX_BYTES, borrowed, copied, handed_out, is_owned, read_only
+from tenferro_tensor.ownership import (
+    PASSING_MAX_BYTES,
+    borrowed,
+    copied,
+    handed_out,
+    is_owned,
+    is_plain,
+    read_only,
+    received,
+)
 from tenferro_tensor.promotion import keep_imaginary
 from tenferro_tensor.results import arrived
 from tenferro_tensor_core import (
@@ -228,6 +237,9 @@ def adopted(
 
     Small arrays are copied, unless `share` says that the caller may rely on shared memory.
     """
+    if x.__class__ is np.ndarray and dtype is None and device is None and copy is None and not share:
+        if not state.open_scopes and is_plain(x):  # fast path
+            return Tensor.wrap(received(x), spec_of_raw(x))
     if isinstance(x, Tensor):
         return _adapted(x, dtype, device, copy)
     if copy is None and not share and isinstance(x, np.ndarray) and x.nbytes <= PASSING_MAX_BYTES:

@@ -16,12 +16,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from tenferro_tensor.backends import get_backend
-from tenferro_tensor.calls import kin, placed, separate, sole
+from tenferro_tensor.calls import kin, placed, separate, sole, spec_of_raw
 from tenferro_tensor_core import BackendUnavailableError
 
 T = TypeVar("T", bound=Any)
 
-__all__ = ["borrowed", "copied", "handed_out", "is_owned", "owned", "read_only", "taken_back"]
+__all__ = ["borrowed", "copied", "handed_out", "is_owned", "is_plain", "owned", "read_only", "received", "taken_back"]
 
 
 def __dir__() -> list[str]:
@@ -64,6 +64,31 @@ def borrowed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "V":  # bfloat16, which the buffer protocol has no format for
         return borrowed(array.view(np.uint16)).view(array.dtype)
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
+
+
+def is_plain(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an array from outside can be a raw array without a conversion.
+
+    Args:
+        array: host array.
+
+    Returns:
+        False for foreign byte order and other dtypes that must be converted, and where that takes a closer look.
+    """
+    flags, dtype = array.flags, array.dtype
+    return flags.forc and flags.aligned and dtype.isnative and spec_of_raw(array).dtype is dtype
+
+
+def received(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The raw array for a plain array that an operation gets from outside: a copy if it is small, else borrowed.
+
+    Args:
+        array: host array for which `is_plain` is true.
+
+    Returns:
+        The raw array.
+    """
+    return array.copy("K") if array.nbytes <= PASSING_MAX_BYTES else borrowed(array)
 
 
 def handed_out(x: Any) -> np.ndarray[Any, Any] | None:

@@ -15,14 +15,14 @@ from tenferro_tensor.expansions import Expansion
 from tenferro_tensor.reference import placement
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError
 from tenferro_xla._at_host import op_at_host
-from tenferro_xla._executable import Executable
+from tenferro_xla._executable import Executable, Run, executable_of
 from tenferro_xla._jax_modules import library, wide_numbers
 from tenferro_xla._jitted import jitted, put
 from tenferro_xla._lower import StableHloModule, lower_to_stablehlo
 from tenferro_xla._places import jax_device, jax_devices
 from tenferro_xla.lowerings import CORE
 
-_SINGLE_OPS: Final[BoundedCache[Any, Executable]] = BoundedCache("tenferro_xla: operations compiled one by one", 1024)
+_SINGLE_OPS: Final[BoundedCache[Any, Run]] = BoundedCache("tenferro_xla: operations compiled one by one", 1024)
 
 _SHARED_ALIGNMENT: Final = 64
 """JAX shares the memory of NumPy arrays with this alignment in bytes instead of copying them."""
@@ -141,7 +141,7 @@ class XlaBackend(Backend):
                 return HostKernel(self, device, here, ins, outs, op.params, refusal)
         return OneStep(self, op, ins, device, many=isinstance(op.infer(*ins), tuple))
 
-    def step(self, op: Op, operands: tuple[Spec, ...], device: ComputeDevice) -> Executable:
+    def step(self, op: Op, operands: tuple[Spec, ...], device: ComputeDevice) -> Run:
         """Compile one op for operands of the given specs.
 
         Args:
@@ -155,8 +155,10 @@ class XlaBackend(Backend):
         Raises:
             UnsupportedError: the op has no lowering.
         """
-        module = self._module(op, operands)
-        return Executable(module, jitted(module, device=jax_device(device)), near=False)
+        where = jax_device(device)
+        return executable_of(
+            one_step(op, operands), self.platform, lambda module: Executable(module, jitted(module, device=where))
+        )
 
     def _module(self, op: Op, operands: tuple[Spec, ...]) -> StableHloModule:
         return lower_to_stablehlo(one_step(op, operands), self.platform)

@@ -11,10 +11,10 @@ from tenferro_runtime.extension import HOST, Place, PlacementError, Program
 from tenferro_tensor import ComputeDevice
 from tenferro_xla._at_host import at_host
 from tenferro_xla._constants import passed
-from tenferro_xla._executable import Executable
+from tenferro_xla._executable import Executable, HostExecutable, Run, executable_of
 from tenferro_xla._jitted import jitted, put
-from tenferro_xla._lower import lower_to_stablehlo
-from tenferro_xla._places import jax_device
+from tenferro_xla._lower import StableHloModule
+from tenferro_xla._places import host_device, jax_device
 
 
 class XlaCompiler(ProgramCompiler):
@@ -40,6 +40,7 @@ class XlaCompiler(ProgramCompiler):
 
     device: ComputeDevice | None
     name: str
+    borrows = True
 
     def __init__(self, device: str = "") -> None:
         self.device = ComputeDevice(f"xla:{device if ':' in device else f'{device}:0'}") if device else None
@@ -62,14 +63,19 @@ class XlaCompiler(ProgramCompiler):
             UnsupportedError: a primitive has no lowering.
         """
         device = self._device_of(program)
-        near = device is None
-        home = device or self.device or ComputeDevice("xla:cpu:0")
-        lowered, large = passed(at_host(program))
-        module, where = lower_to_stablehlo(lowered, home.kind.partition(":")[2]), jax_device(home)
-        run = jitted(module, device=where, donate=() if near else usable(donated, program))
-        if not (near or large or module.checked):
-            return run  # type: ignore[no-any-return]
-        return Executable(module, run, tuple([put(c, where) for c in large]), near=near)
+        near, large = passed(at_host(program))
+        where = host_device() if device is None else jax_device(device)
+        constants = tuple([put(c, where) for c in large])
+        if device is None:
+            return executable_of(near, "cpu", lambda m: HostExecutable(m, jitted(m, device=where), constants))
+        given = usable(donated, program)
+
+        def compiled(module: StableHloModule) -> Run:
+            run: Run = jitted(module, device=where, donate=given)
+            return Executable(module, run, constants) if large or module.checked else run
+
+        # Donated memory is gone when a second run would need it.
+        return executable_of(near, device.kind.partition(":")[2], compiled, optimistic=not given)
 
     def _device_of(self, program: Program) -> ComputeDevice | None:
         """Return the XLA device of the arguments and results of a program; ``None`` for main memory.

@@ -37,17 +37,20 @@ class Functions:
     Attributes:
         texts: texts of the functions.
         channels: number of collective operations so far; each has its own channel.
+        misses: whether a lowering has called `HloEmitter.miss`.
     """
 
     platform: str
     mesh: tuple[tuple[str, int], ...] | None
     texts: list[str]
     channels: int
+    misses: bool
 
     def __init__(self, platform: str, mesh: tuple[tuple[str, int], ...] | None = None) -> None:
         self.platform, self.mesh = platform, mesh
         self.texts = []
         self.channels = 0
+        self.misses = False
         self._prefixes: dict[Any, str] = {}
 
     def entry(self, function: Callable[..., Any], operands: Any, outs: Any, static: dict[str, Any]) -> str:
@@ -65,9 +68,11 @@ class HloEmitter:
 
     Args:
         functions: the other functions of the module.
+        optimistic: whether lowerings may leave out what only rare values need; see `miss`.
 
     Attributes:
         functions: the other functions of the module.
+        optimistic: whether lowerings may leave out what only rare values need; see `miss`.
         failures: boolean scalars that are true if a step of this region has failed; see `fail`.
         lines: the operations so far, as text.
         inliner: appends the equations of a program; set by `_lower`, which finds the lowerings.
@@ -78,11 +83,12 @@ class HloEmitter:
 
     inliner: ClassVar[Callable[[HloEmitter, Program, list[HloValue]], list[HloValue]]]
     functions: Functions
+    optimistic: bool
     failures: list[HloValue]
     lines: list[str]
 
-    def __init__(self, functions: Functions) -> None:
-        self.functions = functions
+    def __init__(self, functions: Functions, optimistic: bool = False) -> None:
+        self.functions, self.optimistic = functions, optimistic
         self.failures = []
         self.lines = []
         self._count = 0
@@ -177,6 +183,18 @@ class HloEmitter:
         axes = range(where.spec.ndim)
         self.failures.append(self.reduce("or", where, False, axes) if where.spec.ndim else where)
 
+    def miss(self, where: HloValue) -> None:
+        """Record where the values are that this lowering, of an optimistic emitter, does not handle.
+
+        If any element is true, the program is lowered and run again by an emitter that is not optimistic. Most programs
+        are compiled in less time without the handling of values that never occur.
+
+        Args:
+            where: boolean value of any shape.
+        """
+        self.functions.misses = True
+        self.fail(where)
+
     def failed(self) -> HloValue:
         """Return whether any step of this region has failed, as a boolean scalar."""
         found = self.constant(False, Spec((), bool_))
@@ -194,7 +212,7 @@ class HloEmitter:
         Returns:
             Whether `body` records a failure.
         """
-        inner = HloEmitter(Functions(self.functions.platform, self.functions.mesh))
+        inner = HloEmitter(Functions(self.functions.platform, self.functions.mesh), self.optimistic)
         inner._count = self._count
         body(inner, *[inner.named(s) for s in arguments])
         return bool(inner.failures)
@@ -212,7 +230,7 @@ class HloEmitter:
         Returns:
             The text of the region.
         """
-        inner = HloEmitter(self.functions)
+        inner = HloEmitter(self.functions, self.optimistic)
         inner._count, inner._indent = self._count, self._indent + "  "
         values = [inner.named(s) for s in arguments]
         results = body(inner, *values)

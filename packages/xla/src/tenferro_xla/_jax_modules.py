@@ -17,10 +17,11 @@ def library(name: str = "") -> Any:
 
 def wide_numbers() -> Any:
     """Return a context manager in which JAX keeps 64-bit numbers, in this thread only."""
-    return _scope()(True)
+    return scope_of_wide_numbers()(True)
 
 
 @cache
-def _scope() -> Any:
+def scope_of_wide_numbers() -> Any:
+    """Return the function that makes these context managers, called with True."""
     jax = library()
     return jax.enable_x64 if hasattr(jax, "enable_x64") else library("experimental").enable_x64

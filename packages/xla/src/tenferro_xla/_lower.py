@@ -31,6 +31,7 @@ class StableHloModule:
         checked: whether ``main`` has an additional last result, a boolean scalar that is true if a step of the program
             failed; the other results are invalid then.
         program: the lowered program.
+        optimistic: whether that result is true for rare values, too, which the module leaves out.
     """
 
     text: str
@@ -40,6 +41,7 @@ class StableHloModule:
     platform: str
     checked: bool
     program: Program = field(repr=False, compare=False)
+    optimistic: bool = False
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -85,10 +87,17 @@ def lower_to_stablehlo(
             f"lower_to_stablehlo takes a program, got {program!r:.80}; trace the function with tr.trace(f, *args), or "
             "use f.program(*args) of a compiled function"
         )
+    return lowered(program, platform, mesh)
+
+
+def lowered(
+    program: Program, platform: str, mesh: tuple[tuple[str, int], ...] | None = None, *, optimistic: bool = False
+) -> StableHloModule:
+    """As `lower_to_stablehlo`; if `optimistic`, lowerings may leave out what only rare values need."""
     _refuse_computed_sizes(program)
     for s in (*program.inputs, *program.outputs):
         tensor_type(s)  # rejects symbolic sizes before anything is emitted
-    emitter = HloEmitter(Functions(platform, mesh))
+    emitter = HloEmitter(Functions(platform, mesh), optimistic)
     arguments = [emitter.named(s) for s in program.inputs]
     results = _inlined(emitter, program, arguments)
     checked = bool(emitter.failures)
@@ -107,7 +116,8 @@ def lower_to_stablehlo(
     ]
     text = "\n".join(lines)
     fingerprint = hashlib.sha256(text.encode()).hexdigest()
-    return StableHloModule(text, fingerprint, program.inputs, program.outputs, platform, checked, program)
+    misses = emitter.functions.misses
+    return StableHloModule(text, fingerprint, program.inputs, program.outputs, platform, checked, program, misses)
 
 
 def _refuse_computed_sizes(program: Program) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from tenferro_tensor import ComputeDevice
 from tenferro_tensor_core import BackendUnavailableError
+from tenferro_tensor_core.forks import importing
 from tenferro_xla._jax_modules import library
 
 
@@ -45,3 +47,23 @@ def jax_device(device: ComputeDevice) -> Any:
             index=device.index,
         )
     return devices[device.index]
+
+
+@cache
+def host_device() -> Any:
+    """Return the JAX device that computes on main memory while the caller waits.
+
+    JAX's own client passes all but the smallest programs to another thread, which takes longer than running many of
+    them. This device belongs to a client that runs them in the calling thread. jaxlib makes one without promising to;
+    where it does not, this is JAX's own device.
+
+    Raises:
+        BackendUnavailableError: JAX is missing, or does not compute on the CPU here.
+    """
+    shared = jax_devices("cpu")[0]
+    try:
+        with importing():
+            from jaxlib import xla_client
+        return xla_client.make_cpu_client(asynchronous=False, num_devices=1).devices()[0]
+    except (ImportError, AttributeError, TypeError):
+        return shared

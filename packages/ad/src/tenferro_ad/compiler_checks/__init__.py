@@ -42,8 +42,9 @@ def check_compiler(compiler: str | ProgramCompiler, *, device: str = "cpu", skip
     - ``threads``: one executable in several threads at once
     - ``errors``: a step that no compiler knows is refused, with its line, or run, and its failure is the caller's error
 
-    In all of them an executable may write only to donated arguments. A program that the compiler refuses with an
-    `UnsupportedError` is passed over; a check of which it refuses all programs is left out.
+    In all of them an executable may write only to donated arguments, and return no memory that it borrows. A program
+    that the compiler refuses with an `UnsupportedError` is passed over; a check of which it refuses all programs is
+    left out.
 
     Args:
         compiler: the compiler, or its name as for ``compile(f, backend=...)``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,15 @@ class Watched(ProgramCompiler):
             for i, old in before.items():
                 if not identical(copied(given[i]), old):
                     raise Mistake(f"the executable writes to argument {i}, which is not donated; work on a copy")
+                if self.inner.borrows and any(map(partial(_share, raws[i]), results)):
+                    raise Mistake(f"a result is memory of argument {i}, which is borrowed; copy it, or unset `borrows`")
             return results
 
         return watched
+
+
+def _share(x: Any, y: Any) -> bool:
+    return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.shares_memory(x, y)
 
 
 def _require_specs(results: Any, outputs: tuple[Spec, ...]) -> None:

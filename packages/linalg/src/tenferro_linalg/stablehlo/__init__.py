@@ -5,10 +5,11 @@ A last boolean result, if any, is the failure flag of the step; a failed run the
 backend. Up to rounding, and up to the freedom of decompositions, values equal those of the kernels.
 
 `_factors` has factors, equations and determinants, `_spectra` decompositions with vectors, `_turns` the bases of equal
-values, `_groups` the groups of eigenvalues of functions of matrices, `_further` LU and polar factors and exponentials,
-`_similarity` Schur and Hessenberg forms, `_equations` those of Sylvester, Stein and Riccati, `_roots` logarithms,
-square roots and signs, `_structured` banded, Toeplitz, circulant and sparse matrices, `_truncated` ranks, column orders
-and sketches. Formulas of kernels that may fail are lowered by `tenferro_linalg._fallible`.
+values, `_regular` decompositions where all values differ, `_groups` the groups of eigenvalues of functions of
+matrices, `_further` LU and polar factors and exponentials, `_similarity` Schur and Hessenberg forms, `_equations`
+those of Sylvester, Stein and Riccati, `_roots` logarithms, square roots and signs, `_structured` banded, Toeplitz,
+circulant and sparse matrices, `_truncated` ranks, column orders and sketches. Formulas of kernels that may fail are
+lowered by `tenferro_linalg._fallible`.
 """
 
 from tenferro_linalg.stablehlo._register import register

@@ -31,6 +31,7 @@ from tenferro_linalg.stablehlo import (
     _factors,
     _further,
     _groups,
+    _regular,
     _roots,
     _similarity,
     _spectra,
@@ -52,6 +53,13 @@ def _tested(function: Callable[..., Any], e: Any, xs: Any, outs: Any, **static: 
     *found, failed = e.traced(function, xs, (*outs, FLAG), **static)
     e.fail(failed)
     return found
+
+
+def _optimistic(
+    regular: Callable[..., Any], whole: Callable[..., Any], e: Any, xs: Any, outs: Any, **static: Any
+) -> Any:
+    found = regular(e, xs, outs, **static) if e.optimistic else None
+    return whole(e, xs, outs, **static) if found is None else found
 
 
 def _term(e: Any, xs: Any, outs: Any, *, order: int, captured: int, **_: Any) -> Any:
@@ -127,7 +135,9 @@ def register(registry: Registry) -> None:
     for primitive, function in PLAIN.items():
         registry.lowering(primitive, partial(_lowered, function))
     for primitive, function in TESTED.items():
-        registry.lowering(primitive, partial(_tested, function))
+        whole = partial(_tested, function)
+        regular = _regular.REGULAR.get(primitive)
+        registry.lowering(primitive, whole if regular is None else partial(_optimistic, regular, whole))
     for primitive, function in UNNAMED.items():
         registry.lowering(primitive, partial(_unnamed, function))
     for primitive, function in WRITTEN.items():

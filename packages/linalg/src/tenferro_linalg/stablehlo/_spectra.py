@@ -33,14 +33,15 @@ class TracedProvider:
         return det(self.library, x)
 
 
-def _eigh(library: Any, x: Any) -> tuple[Any, Any]:
+def plain_eigh(library: Any, x: Any) -> tuple[Any, Any]:
+    """Eigenvalues, and eigenvectors in the basis of the library."""
     v, w = library("lax.linalg").eigh(hermitian(x), symmetrize_input=False)
     return w, v
 
 
 def eigh(library: Any, x: Any, *, basis: str) -> Any:
     """Eigenvalues and eigenvectors."""
-    w, v = _eigh(library, x)
+    w, v = plain_eigh(library, x)
     return w, generic_eigh(library, w, v) if basis == "generic" else v, not_finite(library("numpy"), x, w)
 
 
@@ -52,13 +53,18 @@ def eigvalsh(library: Any, x: Any) -> Any:
 
 def eigh_adapted(library: Any, x: Any, dx: Any) -> Any:
     """Eigenvalues, and eigenvectors that follow a perturbation."""
-    w, v = _eigh(library, x)
+    w, v = plain_eigh(library, x)
     return w, adapted_eigh(library, w, v, dx), not_finite(library("numpy"), x, w)
+
+
+def plain_svd(library: Any, x: Any, *, full: bool) -> Any:
+    """Singular triplets in the basis of the library."""
+    return tuple(library("numpy").linalg.svd(x, full_matrices=full))
 
 
 def svd(library: Any, x: Any, *, full: bool, basis: str, cut: Any) -> Any:
     """Singular triplets."""
-    u, s, vh = library("numpy").linalg.svd(x, full_matrices=full)
+    u, s, vh = plain_svd(library, x, full=full)
     failed = not_finite(library("numpy"), x, s)
     if basis == "generic":
         u, vh = rebased_svd(library, u, s, vh, None, max(x.shape[-2:]))

@@ -9,6 +9,8 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
+import numpy as np
+
 from tenferro_runtime._caches import BoundedCache
 from tenferro_runtime.compilers import ProgramCompiler, only_compilers, scoped_compiler
 from tenferro_runtime.compiling._entry import Constant, Entrance, Signature, fast_key, is_foreign
@@ -46,8 +48,11 @@ MAX_TREE_READERS: Final = 8
 
 _NOTHING: Final = Snapshot((), (), (), True)
 
-_KNOWN_CLASSES: Final = frozenset({Tensor, Constant, tuple, list, dict, *SCALARS})
+_KNOWN_CLASSES: Final = frozenset({Tensor, Constant, tuple, list, dict, np.ndarray, *SCALARS})
 """Classes of arguments that need no test for being constants."""
+
+_HOST_CLASSES: Final = frozenset({np.ndarray, *SCALARS})
+"""Classes of leaves, besides `Tensor`, with a fast path into main memory."""
 
 
 class Found(NamedTuple):
@@ -175,7 +180,8 @@ class Compiled:
             hit = self._selected(values)
             if hit is not None:
                 return self._run(hit, self._arguments(values), values)
-        values = self._with_constants(values)
+        if not _KNOWN_CLASSES.issuperset(map(type, values)):
+            values = self._with_constants(values)
         for read in self.readers:
             known = read(values) if quick else None
             if known is not None:
@@ -296,7 +302,7 @@ class Compiled:
     def _with_constants(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments; those that are neither arrays, numbers nor containers become constants of the program."""
         names = self.signature.names
-        if names is None or _KNOWN_CLASSES.issuperset(map(type, values)):
+        if names is None:
             return values
         static = self.signature.static_names
         return tuple(
@@ -518,7 +524,7 @@ class Compiled:
             return
         kinds = tuple([leaf.__class__ for leaf in leaves])
         near = all(spec.place.on_host for spec in form.program.inputs)
-        if all(kind is Tensor or (near and kind in SCALARS) for kind in kinds) and not self.signature.donated:
+        if all(kind is Tensor or (near and kind in _HOST_CLASSES) for kind in kinds) and not self.signature.donated:
             self._remember_tree(values, treedef, kinds, hit)
 
     def _keep(self, key: tuple[Any, ...], hit: ProgramEntry) -> None:
@@ -544,7 +550,8 @@ class Compiled:
             return
         places = iter(range(len(values)))
         order = tuple([None if n in self.signature.static_names else next(places) for n in self.signature.names or ()])
-        read = reader(treedef, kinds, order)
+        borrows = self.compiler is not None and self.compiler.borrows
+        read = reader(treedef, kinds, order, borrows=borrows)
         found = read(values)
         if found is not None:
             self.readers.append(read)

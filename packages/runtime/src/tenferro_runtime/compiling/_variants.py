@@ -20,7 +20,7 @@ from tenferro_runtime.running._prepared import PreparedProgram
 from tenferro_runtime.running.rendering._render import blame, explain_failure
 from tenferro_runtime.trees._tree import TreeDef, unflatten
 from tenferro_runtime.trees._tree_code import builder, wrapped
-from tenferro_tensor import Spec
+from tenferro_tensor import Spec, Tensor
 from tenferro_tensor.calls import ProgramEntry
 from tenferro_tensor_core import Guard, dim
 from tenferro_tensor_core.tracebacks import hide_frames
@@ -164,7 +164,7 @@ class Variant:
         """The function that builds the result from raw outputs."""
         if self.bare:
             (spec,) = specs
-            return lambda raw: wrapped(raw, spec)
+            return partial(wrapped if spec.symbolic else Tensor.wrap, spec=spec)
         if self._finish is None:
             self._finish = builder(self.tree, self.fixed, tuple([spec.symbolic for spec in specs]))
         return self._finish(specs)

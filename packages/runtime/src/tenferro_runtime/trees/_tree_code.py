@@ -14,6 +14,8 @@ from tenferro_runtime._generated_code import defined
 from tenferro_runtime.trees._containers import container_of
 from tenferro_runtime.trees._tree import TreeDef
 from tenferro_tensor import Spec, Tensor
+from tenferro_tensor.calls import spec_of_raw
+from tenferro_tensor.ownership import is_plain, received
 from tenferro_tensor_core import key_of
 
 
@@ -37,16 +39,20 @@ class _FunctionWriter:
 RAW: Final[dict[type, str]] = {bool: "bool_({})", int: "int64({})", float: "float64({})", complex: "complex128({})"}
 """Conversions of Python scalars to raw arrays."""
 
+_FORMS: Final[dict[type, tuple[str, str]]] = {Tensor: ("{}.spec", "{}._data"), np.ndarray: ("spec_of(r{0})", "r{}")}
+"""The part of the key and the raw array of a leaf that is an array."""
+
 
 def reader(
-    treedef: TreeDef, kinds: tuple[type, ...], order: tuple[int | None, ...]
+    treedef: TreeDef, kinds: tuple[type, ...], order: tuple[int | None, ...], *, borrows: bool = False
 ) -> Callable[[tuple[Any, ...]], Any]:
     """Render a function that flattens arguments of a given structure.
 
     Args:
         treedef: structure of the tuple of dynamic arguments.
-        kinds: class of each leaf, `Tensor` or that of a Python scalar.
+        kinds: class of each leaf: `Tensor`, NumPy's array, or that of a Python scalar.
         order: position of each argument among the dynamic ones, or ``None`` if it is static.
+        borrows: whether NumPy arrays are raw leaves themselves, uncopied where that is possible.
 
     Returns:
         A function of the tuple of arguments that returns a key (structure, specs, static values) and the raw leaves, or
@@ -54,6 +60,7 @@ def reader(
     """
     w = _FunctionWriter()
     w.space.update({name: getattr(np, name) for name in ("bool_", "int64", "float64", "complex128")}, key=key_of)
+    w.space.update(adopt=Tensor.adopt, is_plain=is_plain, received=received, spec_of=spec_of_raw)
     leaves: list[str] = []
     keys = [w.bind(treedef)]
     for i, place in enumerate(order):
@@ -65,8 +72,12 @@ def reader(
         w.lines.append(f"if {leaf}.__class__ is not {w.bind(kind)}: return None")
         if kind is int:
             w.lines.append(f"if not {-(2**63)} <= {leaf} < {2**63}: return None")
-        keys.append(f"{leaf}.spec" if kind is Tensor else w.bind(kind))
-        raws.append(f"{leaf}._data, " if kind is Tensor else RAW[kind].format(leaf) + ", ")
+        if kind is np.ndarray:
+            taken = leaf if borrows else f"received({leaf})"
+            w.lines.append(f"r{leaf} = {taken} if is_plain({leaf}) else adopt({leaf})._data")
+        key, raw = _FORMS.get(kind) or (w.bind(kind), RAW[kind])
+        keys.append(key.format(leaf))
+        raws.append(raw.format(leaf) + ", ")
     keys += [f"key(a{i})" for i, place in enumerate(order) if place is None]
     return w.define("read(values)", f"({', '.join(keys)},), ({''.join(raws)})")
 

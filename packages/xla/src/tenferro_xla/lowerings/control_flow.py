@@ -49,6 +49,7 @@ def _while(
     fixed = list(operands[:consts])
 
     def goes_on(inner: HloEmitter, i: HloValue, *carry: HloValue) -> Sequence[HloValue]:
+        inner.optimistic = False  # failures of conditions are lost
         going = inner.inline(cond, [*fixed, *carry])[0]
         if max_steps is None:
             return (going,)

@@ -278,9 +278,21 @@ def _clamp(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return e.op("minimum", (e.op("maximum", (x, lo), outs[0]), hi), outs[0])
 
 
+def _lgamma(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
+    """XLA's function, except at minus infinity, where SciPy and the other backends have minus infinity."""
+    lowest = e.constant(-np.inf, outs[0])
+    return e.select(e.compare("EQ", xs[0], lowest), lowest, e.op("chlo.lgamma", xs, outs[0]))
+
+
+def _digamma(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
+    """XLA's function, except at the zeros of both signs, where it has poles of both signs rather than NaN."""
+    pole = e.op("divide", (e.constant(-1, outs[0]), xs[0]), outs[0])
+    return e.select(e.compare("EQ", xs[0], e.constant(0, outs[0])), pole, e.op("chlo.digamma", xs, outs[0]))
+
+
 def _polygamma(e: HloEmitter, xs: Any, outs: Any, *, order: int) -> HloValue:
     if order == 0:
-        return e.op("chlo.digamma", xs, outs[0])
+        return _digamma(e, xs, outs)
     return e.op("chlo.polygamma", (e.constant(order, outs[0]), xs[0]), outs[0])
 
 
@@ -296,9 +308,8 @@ _NAMED: Final[dict[Primitive, str]] = {
     catalog.cos: "cosine", catalog.tan: "tan", catalog.tanh: "tanh", catalog.asin: "chlo.asin",
     catalog.acos: "chlo.acos", catalog.atan: "chlo.atan", catalog.sinh: "chlo.sinh", catalog.cosh: "chlo.cosh",
     catalog.asinh: "chlo.asinh", catalog.acosh: "chlo.acosh", catalog.atanh: "chlo.atanh", catalog.erf: "chlo.erf",
-    catalog.erfc: "chlo.erfc", catalog.erfinv: "chlo.erf_inv", catalog.lgamma: "chlo.lgamma",
-    catalog.digamma: "chlo.digamma", catalog.nextafter: "chlo.next_after", catalog.bitwise_and: "and",
-    catalog.bitwise_or: "or", catalog.bitwise_xor: "xor", catalog.bitwise_not: "not",
+    catalog.erfc: "chlo.erfc", catalog.erfinv: "chlo.erf_inv", catalog.nextafter: "chlo.next_after",
+    catalog.bitwise_and: "and", catalog.bitwise_or: "or", catalog.bitwise_xor: "xor", catalog.bitwise_not: "not",
     catalog.shift_left: "shift_left", catalog.complex: "complex", catalog.select: "select",
 }  # fmt: skip
 
@@ -330,6 +341,8 @@ ELEMENTWISE: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.exp2: _exp2,
     catalog.hypot: _hypot,
     catalog.logaddexp: logaddexp,
+    catalog.lgamma: _lgamma,
+    catalog.digamma: _digamma,
     catalog.polygamma: _polygamma,
     catalog.shift_right: _shift_right,
     catalog.population_count: _population_count,

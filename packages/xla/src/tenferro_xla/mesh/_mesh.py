@@ -8,7 +8,7 @@ from typing import Any
 
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_runtime.extension import PlacementError, Program, Tensor, tensor
-from tenferro_xla._executable import Executable
+from tenferro_xla._executable import HostExecutable
 from tenferro_xla._jitted import jitted
 from tenferro_xla._lower import lower_to_stablehlo
 from tenferro_xla.mesh._array import ShardedArray
@@ -101,4 +101,4 @@ class Mesh(DeviceGrid, ProgramCompiler):
         whole = self.sharding(PartitionSpec())
         results = len(module.outputs) + module.checked
         run = jitted(module, in_shardings=[whole] * len(module.inputs), out_shardings=[whole] * results)
-        return Executable(module, partial(self.in_turn, run), near=True)
+        return HostExecutable(module, partial(self.in_turn, run))
