@@ -292,7 +292,7 @@ from tenferro_runtime.exporting.files._vocabulary import Vocabulary
 
 known = {*Vocabulary({}).core}
 for found in pkgutil.walk_packages(tenferro_runtime.__path__, "tenferro_runtime."):
-    if ".adapters" not in found.name and not found.name.endswith(".__main__"):
+    if ".adapters" not in found.name:
         import_module(found.name)
 print(*sorted({*Vocabulary({}).core} - known), "while_loop" in known, "pure_callback" in known)
 """

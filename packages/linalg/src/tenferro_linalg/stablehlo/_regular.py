@@ -1,4 +1,4 @@
-"""Decompositions of an optimistic emitter: the basis of vectors matters only where values are equal, which is a miss."""
+"""Decompositions of an optimistic emitter: the basis of vectors matters where values are equal, which is a miss."""
 
 from __future__ import annotations
 

@@ -2,4 +2,5 @@
 
 from tenferro_runtime.extension._new_extension import main
 
-main()
+if __name__ == "__main__":
+    main()
