@@ -28,7 +28,7 @@ LATER = {"cupy.cuda": ("cublas",)}
 CLASSES = {
     "cupy.ndarray": "cupy", "cupy.cuda.Device": "cupy.cuda", "cupy.cuda.Stream": "cupy.cuda",
     "cupy.cuda.Event": "cupy.cuda", "cupy.cuda.function.Module": "cupy.cuda.function",
-    "cupy.cuda.MemoryPool": "cupy.cuda",
+    "cupy.cuda.MemoryPool": "cupy.cuda", "cupy.cuda.MemoryAsyncPool": "cupy.cuda",
 }  # fmt: skip
 
 
