@@ -22,6 +22,7 @@ ROOTS: Final = {
     "xp": "cupy", "self.xp": "cupy", "la.xp": "cupy", "cupy": "cupy", "self.cupy": "cupy",
     "self._cupy": "cupy", "self._xp": "cupy", "device.cupy": "cupy", "self.device.cupy": "cupy",
     "self._device.cupy": "cupy", "self._backend.runtime.cupy": "cupy", "self._extra": "cupyx.scipy.linalg",
+    "self._sparse": "cupyx.scipy.sparse",
 }  # fmt: skip
 """Expressions that stand for a module of CuPy."""
 

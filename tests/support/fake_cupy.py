@@ -361,7 +361,7 @@ def on_device(function: Any) -> Any:
 def fake_cupyx() -> dict[str, Any]:
     """CuPy's companion package by module name."""
     names = {"cupyx": "scipy", "cupyx.scipy": "scipy"}
-    names |= {f"cupyx.scipy.{part}": f"scipy.{part}" for part in ("linalg", "fft", "special")}
+    names |= {f"cupyx.scipy.{part}": f"scipy.{part}" for part in ("linalg", "fft", "special", "sparse")}
     made = {name: OnDevice(name, library) for name, library in names.items()}
     for name, module in made.items():
         package, _, part = name.rpartition(".")

@@ -18,6 +18,7 @@ from typing import Any
 IMPORTED = (
     "cupy", "cupy.linalg", "cupy.fft", "cupy.lib", "cupy.lib.stride_tricks", "cupy.cuda", "cupy.cuda.runtime",
     "cupy.cuda.memory", "cupy.cuda.function", "cupyx", "cupyx.scipy", "cupyx.scipy.fft", "cupyx.scipy.special",
+    "cupyx.scipy.sparse",
 )  # fmt: skip
 READ = {"cupyx.scipy.linalg": (), "cupyx.cutensor": ("_cutensor",), "cupy_backends.cuda.libs.cublas": ()}
 """Modules whose import needs CUDA, and the compiled ones beside them that define what they import."""
