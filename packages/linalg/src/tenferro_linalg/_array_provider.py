@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tenferro_linalg._cublas import CublasStacks
-from tenferro_linalg.sparse._structure import RowStructure
 from tenferro_runtime.extension import BoundedCache, NumericalError, UnsupportedError
 from tenferro_tensor.device_runtimes import check, current_checks
 from tenferro_tensor_core import complex_of
@@ -233,11 +232,11 @@ class LinalgProvider:
             "banded equations have no kernel on this device; solve them on the CPU, or use solve with the whole matrix"
         )
 
-    def sparse_product(self, structure: RowStructure, data: Raw, x: Any) -> Raw:
+    def sparse_product(self, structure: Any, data: Raw, x: Any) -> Raw:
         """Not available from the array library."""
         raise UnsupportedError("sparse products have no kernel on this device; compute them on the CPU")
 
-    def sparse_sampled(self, structure: RowStructure, y: Raw, x: Any) -> Raw:
+    def sparse_sampled(self, structure: Any, y: Raw, x: Any) -> Raw:
         """Not available from the array library."""
         raise UnsupportedError("sampled products have no kernel on this device; compute them on the CPU")
 
@@ -328,7 +327,7 @@ class CupyProvider(LinalgProvider):
         """The library with the interface of ``scipy.sparse``."""
         return self._library("scipy.sparse")
 
-    def _placed(self, structure: RowStructure) -> tuple[Any, Any]:
+    def _placed(self, structure: Any) -> tuple[Any, Any]:
         """A matrix with the positions, and the rows of its entries, on the current device.
 
         Each stream has its own, so that its order protects their memory. CuPy waits for the device when it checks the
@@ -345,7 +344,7 @@ class CupyProvider(LinalgProvider):
 
         return self._structures.get_or_make((structure, xp.cuda.runtime.getDevice(), stream.ptr), made)
 
-    def sparse_product(self, structure: RowStructure, data: Any, x: Any) -> Any:
+    def sparse_product(self, structure: Any, data: Any, x: Any) -> Any:
         """Product with a vector or a matrix, by cuSPARSE."""
         if not structure.count or 0 in x.shape:
             return self.xp.zeros((structure.shape[0], *x.shape[1:]), x.dtype)
@@ -353,7 +352,7 @@ class CupyProvider(LinalgProvider):
         matrix.data = data
         return matrix @ x
 
-    def sparse_sampled(self, structure: RowStructure, y: Any, x: Any) -> Any:
+    def sparse_sampled(self, structure: Any, y: Any, x: Any) -> Any:
         """The entries of ``y @ x.T`` at the positions."""
         if not structure.count:
             return self.xp.zeros(0, x.dtype)
