@@ -1,6 +1,7 @@
 """Stacks of matrices on a simulated CuPy: one call for a stack, and one wait for all checks of a program."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,6 +112,30 @@ def test_matrices_that_are_not_positive_definite(calls, column, batch):
 
 def waits():
     return sum(isinstance(entry, tuple) and entry[0] == "bool" for entry in FakeCupy.synchronized)
+
+
+CHECKED: dict[str, Any] = {
+    "svd": tr.linalg.svd, "svdvals": tr.linalg.svdvals, "eigh": tr.linalg.eigh, "eigvalsh": tr.linalg.eigvalsh,
+    "eig": tr.linalg.eig, "cholesky": tr.linalg.cholesky, "inv": tr.linalg.inv, "lu": tr.linalg.lu,
+    "qr": tr.linalg.qr, "pinv": tr.linalg.pinv, "lstsq": lambda x: tr.linalg.lstsq(x, x),
+    "solve": lambda x: tr.linalg.solve(x, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_call_waits_once_for_its_operands_and_its_results(with_cupy, name):
+    with_cupy()
+    x = stack("float64", 8, 8)
+    x = x @ x.T + np.eye(8)
+    CHECKED[name](upload(x))
+    FakeCupy.synchronized.clear()
+    found = CHECKED[name](upload(x))
+    assert waits() == 1
+    for got, want in zip(tr.tree_leaves(found), tr.tree_leaves(CHECKED[name](tr.asarray(x))), strict=True):
+        np.testing.assert_allclose(np.abs(download(got)), np.abs(want), rtol=1e-9, atol=1e-9)
+    x[2, 3] = np.nan
+    with pytest.raises(NumericalError, match=r"contains nan or inf at index \(2, 3\)"):
+        CHECKED[name](upload(x))
 
 
 @pytest.fixture

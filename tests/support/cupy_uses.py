@@ -22,8 +22,12 @@ ROOTS: Final = {
     "xp": "cupy", "self.xp": "cupy", "la.xp": "cupy", "cupy": "cupy", "self.cupy": "cupy",
     "self._cupy": "cupy", "self._xp": "cupy", "device.cupy": "cupy", "self.device.cupy": "cupy",
     "self._device.cupy": "cupy", "self._backend.runtime.cupy": "cupy", "self._extra": "cupyx.scipy.linalg",
+    "self._sparse": "cupyx.scipy.sparse",
 }  # fmt: skip
 """Expressions that stand for a module of CuPy."""
+
+OF_PROGRAMS: Final = frozenset({"branching", "optimistic", "cond", "while_loop"})
+"""Names of the namespace of formulas on traced values, which is not CuPy's; see `tenferro_linalg._fallible`."""
 
 
 class Use(NamedTuple):
@@ -65,8 +69,8 @@ def _uses() -> Iterator[Use]:
                 inner.add(id(below))
                 below = below.value
             root = max((r for r in ROOTS if text.startswith(f"{r}.")), key=len, default=None)
-            if root is not None:
-                path = tuple(text[len(root) + 1 :].split("."))
+            path = () if root is None else tuple(text[len(root) + 1 :].split("."))
+            if root is not None and path[0] not in OF_PROGRAMS:
                 place = f"{file.relative_to(ROOT).as_posix()}:{node.lineno}"
                 yield Use(place, ROOTS[root], path, _arguments(calls.get(id(node))))
 

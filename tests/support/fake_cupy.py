@@ -56,6 +56,37 @@ class MemoryPool:
         self.taken = 0
 
 
+@like("cupy.cuda.MemoryAsyncPool")
+class MemoryAsyncPool:
+    """A pool of the driver, which counts by device, whoever asks."""
+
+    supported: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        if not self.supported:
+            raise CUDARuntimeError("cudaErrorNotSupported: operation not supported")
+        self.counts: dict[int, list[int]] = {}
+        FakeCupy.pool = self
+
+    def count(self, index: int) -> list[int]:
+        """Bytes in use, and the most so far."""
+        return self.counts.setdefault(index, [0, 0])
+
+    def malloc(self, size: int) -> None:
+        count = self.count(FakeCupy.current)
+        count[0] += size
+        count[1] = max(count)
+
+    def freed(self, index: int, size: int) -> None:
+        self.count(index)[0] -= size
+
+    def used_bytes(self) -> int:
+        return self.count(FakeCupy.current)[0]
+
+    def free_all_blocks(self) -> None:
+        FakeCupy.ordered.append(("trimmed", FakeCupy.current))
+
+
 @contextmanager
 def using_allocator(allocator: Any) -> Iterator[None]:
     before, MemoryPool.serving = MemoryPool.serving, allocator
@@ -330,7 +361,7 @@ def on_device(function: Any) -> Any:
 def fake_cupyx() -> dict[str, Any]:
     """CuPy's companion package by module name."""
     names = {"cupyx": "scipy", "cupyx.scipy": "scipy"}
-    names |= {f"cupyx.scipy.{part}": f"scipy.{part}" for part in ("linalg", "fft", "special")}
+    names |= {f"cupyx.scipy.{part}": f"scipy.{part}" for part in ("linalg", "fft", "special", "sparse")}
     made = {name: OnDevice(name, library) for name, library in names.items()}
     for name, module in made.items():
         package, _, part = name.rpartition(".")
@@ -385,6 +416,8 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
     synchronized: ClassVar[list[Any]] = []
     ordered: ClassVar[list[Any]] = []
     launched: ClassVar[list[Any]] = []
+    pool: ClassVar[MemoryAsyncPool | None] = None
+    allocator: ClassVar[Any] = None
     pageable: ClassVar[bool] = False
     failing: ClassVar[Exception | None] = None
 
@@ -412,13 +445,16 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
             getDeviceProperties=properties,
             CUDARuntimeError=CUDARuntimeError, runtimeGetVersion=lambda: 13020, memGetInfo=lambda: (2**29, 2**30),
             deviceCanAccessPeer=lambda a, b: 1, memcpyPeerAsync=memcpy_peer,
+            deviceGetMemPool=lambda index: index, cudaMemPoolAttrUsedMemHigh=8,
+            memPoolGetAttribute=lambda pool, name: {8: FakeCupy.pool.count(pool)[1]}[name],
         )  # fmt: skip
         self.cuda = module_like(
             "cupy.cuda",
             Device=Device, runtime=runtime, Stream=Stream, Event=Event,
             memory=module_like("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
             function=module_like("cupy.cuda.function", Module=Module), alloc_pinned_memory=self._alloc_pinned,
-            MemoryPool=MemoryPool, using_allocator=using_allocator,
+            MemoryPool=MemoryPool, using_allocator=using_allocator, MemoryAsyncPool=MemoryAsyncPool,
+            set_allocator=self._set_allocator,
             cublas=fake_cublas(), get_cublas_handle=lambda: 1,
             get_elapsed_time=lambda a, b: 2.0, get_current_stream=lambda: FakeCupy.stream,
         )  # fmt: skip
@@ -426,8 +462,13 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         for part in ("linalg", "fft", "lib"):
             setattr(self, part, OnDevice(f"cupy.{part}", f"numpy.{part}"))
         FakeCupy.current, FakeCupy.stream, FakeCupy.failing = 0, Stream.null, None
+        FakeCupy.pool = FakeCupy.allocator = None
         for record in (FakeCupy.synchronized, FakeCupy.ordered, FakeCupy.launched):
             record.clear()
+
+    @staticmethod
+    def _set_allocator(allocator: Any = None) -> None:
+        FakeCupy.allocator = allocator
 
     @staticmethod
     def _alloc_pinned(size: int) -> Any:
@@ -464,8 +505,12 @@ class FakeCupy(types.ModuleType, metaclass=_Module):
         if nbytes > self.room:
             raise OutOfMemoryError(f"Out of memory allocating {nbytes} bytes")
         made = as_device(np.empty(shape, dtype))
-        if MemoryPool.serving is not None:
-            MemoryPool.serving(nbytes)
+        serving = MemoryPool.serving or FakeCupy.allocator
+        if serving is not None:
+            serving(nbytes)
+        if FakeCupy.pool is not None and serving == FakeCupy.pool.malloc:
+            weakref.finalize(made, FakeCupy.pool.freed, FakeCupy.current, nbytes)
+            return made
         self.used += nbytes
         self.most = max(self.most, self.used)
         weakref.finalize(made, self._freed, nbytes)

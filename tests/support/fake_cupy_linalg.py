@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 from cupy_interface import faithful
 
@@ -135,5 +136,29 @@ def fake_cublas() -> Any:
     return SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1, CUBLAS_OP_C=2, **routines)
 
 
-LIKE_CUPY = {"cupy.linalg": (cholesky, inv, solve), "cupyx.scipy.linalg": (lu_factor, solve_triangular)}
+class csr_matrix:
+    """A sparse matrix in compressed rows; its first product waits for the device unless `sum_duplicates` was called."""
+
+    def __init__(self, parts: Any, shape: tuple[int, int]) -> None:
+        self.data, self.indices, self.indptr = parts
+        self.shape, self.checked = shape, False
+        assert all(type(part).__name__ == "DeviceArray" and part.ndim == 1 for part in parts)
+        assert self.indptr.view(np.ndarray)[-1] == self.data.size == self.indices.size
+
+    def sum_duplicates(self) -> None:
+        self.checked = True
+
+    def __matmul__(self, x: Any) -> Any:
+        assert self.checked, "waits for the device"
+        assert {self.data.device.id, self.indices.device.id} == {x.device.id} and self.data.dtype == x.dtype
+        plain = [part.view(np.ndarray) for part in (self.data, self.indices, self.indptr)]
+        found = scipy.sparse.csr_array(tuple(plain), shape=self.shape) @ x.view(np.ndarray)
+        return np.asfortranarray(found).view(type(x))
+
+
+LIKE_CUPY = {
+    "cupy.linalg": (cholesky, inv, solve),
+    "cupyx.scipy.linalg": (lu_factor, solve_triangular),
+    "cupyx.scipy.sparse": (csr_matrix,),
+}
 """By module, the functions that replace those of NumPy and SciPy."""

@@ -43,7 +43,10 @@ one, and a test compares it anew.
 
 _BESSEL: Final = "Bessel functions of any order and what rests on them; CuPy has those of the orders 0 and 1, and `yn`"
 _SERIES: Final = "series, fractions and recurrences with as many terms as an argument needs, which CuPy has not"
-_SCHUR: Final = "neither cuSOLVER nor CuPy has Schur or Hessenberg factors, on which it rests"
+_SCHUR: Final = (
+    "it rests on Schur or Hessenberg factors; cuSOLVER computes eigenvalues and eigenvectors of general matrices "
+    "(`Xgeev`, which is `eig` here) and returns neither factor, and CuPy has none"
+)
 
 REASONS: Final[dict[str, str]] = {
     _BESSEL: "airy airye_ai airye_aip airye_bi airye_bip bei ber iv ive jv kei ker kn kv kve modstruve spherical_in "
@@ -59,7 +62,8 @@ REASONS: Final[dict[str, str]] = {
     _SCHUR: "continuous_are discrete_are funm_points funm_term hessenberg hessenberg_rotation schur schur_factors "
     "schur_phases schur_rotation stein sylvester",
     "bisection by LAPACK; cuSOLVER has no eigenvalues of tridiagonal matrices alone": "eigvalsh_tridiagonal",
-    "sparse matrices are in main memory": "product sampled solve",
+    "sparse factors; those of cuSOLVER take one right-hand side, and NVIDIA gives them up for cuDSS, which CuPy has "
+    "not": "solve",
 }
 """Why primitives have no kernel."""
 

@@ -98,6 +98,17 @@ def test_a_missing_kernel_names_the_device_and_who_has_one() -> None:
         p(tensor([1.0]))
 
 
+def test_a_kernel_for_a_backend_that_does_not_exist_is_named_where_one_is_missing(installed: Installed) -> None:
+    p = foreign(None)
+    for name in ("gpu", "cuda", "xla:cpu", "paper:0"):
+        REGISTRY.kernel(p, name, make)
+    installed.offer(BACKENDS, "paper", lambda kind: None)
+    with pytest.raises(UnsupportedError, match="cuda, paper:0, xla:cpu has one") as caught:
+        p(tensor([1.0]))
+    lost = ". The kernel for 'gpu' serves no device: there is no such backend (installed: paper)"
+    assert str(caught.value).endswith(lost)
+
+
 def test_extensions_load_on_first_need(installed: Installed) -> None:
     registry, p, calls = Registry(), foreign(), []
 

@@ -18,6 +18,7 @@ from typing import Any
 IMPORTED = (
     "cupy", "cupy.linalg", "cupy.fft", "cupy.lib", "cupy.lib.stride_tricks", "cupy.cuda", "cupy.cuda.runtime",
     "cupy.cuda.memory", "cupy.cuda.function", "cupyx", "cupyx.scipy", "cupyx.scipy.fft", "cupyx.scipy.special",
+    "cupyx.scipy.sparse",
 )  # fmt: skip
 READ = {"cupyx.scipy.linalg": (), "cupyx.cutensor": ("_cutensor",), "cupy_backends.cuda.libs.cublas": ()}
 """Modules whose import needs CUDA, and the compiled ones beside them that define what they import."""
@@ -28,7 +29,7 @@ LATER = {"cupy.cuda": ("cublas",)}
 CLASSES = {
     "cupy.ndarray": "cupy", "cupy.cuda.Device": "cupy.cuda", "cupy.cuda.Stream": "cupy.cuda",
     "cupy.cuda.Event": "cupy.cuda", "cupy.cuda.function.Module": "cupy.cuda.function",
-    "cupy.cuda.MemoryPool": "cupy.cuda",
+    "cupy.cuda.MemoryPool": "cupy.cuda", "cupy.cuda.MemoryAsyncPool": "cupy.cuda",
 }  # fmt: skip
 
 

@@ -5,17 +5,21 @@ A check that may raise an exception waits for the device; a compiled program wai
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tenferro_linalg._cublas import CublasStacks
-from tenferro_runtime.extension import NumericalError, UnsupportedError
+from tenferro_runtime.extension import BoundedCache, NumericalError, UnsupportedError
 from tenferro_tensor.device_runtimes import check, current_checks
 from tenferro_tensor_core import complex_of
 
 Raw = TypeVar("Raw", bound=Any)
 """An array of the library."""
+
+STRUCTURES_MAX = 64
+"""Largest number of structures of sparse matrices, by device and stream, that stay on devices."""
 
 
 class LinalgProvider:
@@ -40,6 +44,9 @@ class LinalgProvider:
         ab: diagonals (..., lower + upper + 1, n), as LAPACK stores them.
         cut: ratios (...) to the largest singular value, or one for all, up to which a singular value counts as zero.
         v: diagonals (..., 2 n - 1) of Toeplitz matrices, from the lower left to the upper right.
+        structure: positions of the entries of a sparse matrix.
+        data: its entries.
+        y: factor with a row for each row of a sparse matrix.
 
     Methods return:
         Raw arrays with the batch axes of `x`: factors, values or solutions, in the order of their summary.
@@ -225,6 +232,14 @@ class LinalgProvider:
             "banded equations have no kernel on this device; solve them on the CPU, or use solve with the whole matrix"
         )
 
+    def sparse_product(self, structure: Any, data: Raw, x: Any) -> Raw:
+        """Not available from the array library."""
+        raise UnsupportedError("sparse products have no kernel on this device; compute them on the CPU")
+
+    def sparse_sampled(self, structure: Any, y: Raw, x: Any) -> Raw:
+        """Not available from the array library."""
+        raise UnsupportedError("sampled products have no kernel on this device; compute them on the CPU")
+
     def toeplitz_solve(self, v: Raw, b: Any) -> Raw:
         """Solution of Toeplitz equations, by LU of the dense matrix."""
         n = b.shape[-2]
@@ -273,11 +288,14 @@ def _index(at: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class CupyProvider(LinalgProvider):
-    """The provider of cuSOLVER and rocSOLVER through CuPy, and of cuBLAS for stacks."""
+    """The provider of cuSOLVER and rocSOLVER through CuPy, of cuBLAS for stacks, and of cuSPARSE."""
 
     def __init__(self, library: Callable[[str], Any]) -> None:
         super().__init__(library)
         self._stacks = None if self.xp.cuda.runtime.is_hip else CublasStacks(self.xp)
+        self._structures: BoundedCache[Any, tuple[Any, Any]] = BoundedCache(
+            "tenferro_linalg: structures of sparse matrices on devices", STRUCTURES_MAX
+        )
 
     def local(self, x: Any) -> Any:
         """The array in main memory, for messages."""
@@ -303,6 +321,44 @@ class CupyProvider(LinalgProvider):
         if self._stacks is None or not self._stacks.serves(x):
             return super().lu_solve(x, lu, pivots, b, adjoint)
         return self._stacks.solve(lu, pivots, b, adjoint)
+
+    @property
+    def _sparse(self) -> Any:
+        """The library with the interface of ``scipy.sparse``."""
+        return self._library("scipy.sparse")
+
+    def _placed(self, structure: Any) -> tuple[Any, Any]:
+        """A matrix with the positions, and the rows of its entries, on the current device.
+
+        Each stream has its own, so that its order protects their memory. CuPy waits for the device when it checks the
+        positions of a new matrix, but not those of a copy.
+        """
+        xp, stream = self.xp, self.xp.cuda.get_current_stream()
+
+        def made() -> tuple[Any, Any]:
+            columns, starts, rows = map(xp.asarray, (structure.columns, structure.starts, structure.rows))
+            ones = xp.ones(structure.count, np.dtype(np.float32))
+            matrix = self._sparse.csr_matrix((ones, columns, starts), shape=structure.shape)
+            matrix.sum_duplicates()
+            return matrix, rows
+
+        return self._structures.get_or_make((structure, xp.cuda.runtime.getDevice(), stream.ptr), made)
+
+    def sparse_product(self, structure: Any, data: Any, x: Any) -> Any:
+        """Product with a vector or a matrix, by cuSPARSE."""
+        if not structure.count or 0 in x.shape:
+            return self.xp.zeros((structure.shape[0], *x.shape[1:]), x.dtype)
+        matrix = copy(self._placed(structure)[0])
+        matrix.data = data
+        return matrix @ x
+
+    def sparse_sampled(self, structure: Any, y: Any, x: Any) -> Any:
+        """The entries of ``y @ x.T`` at the positions."""
+        if not structure.count:
+            return self.xp.zeros(0, x.dtype)
+        matrix, rows = self._placed(structure)
+        products = y[rows] * x[matrix.indices]
+        return products if x.ndim == 1 else products.sum(axis=-1)
 
     def solve_triangular(self, x: Any, b: Any, lower: bool, unit: bool, adjoint: bool) -> Any:
         """See `LinalgProvider.solve_triangular`; CuPy takes stacks."""

@@ -114,7 +114,8 @@ def limit(x: Any, rtol: tuple[Any, ...]) -> Any:
 
 def _kernel(la: Any, ins: Any, outs: Any) -> Any:
     def run(x: Any, *rtol: Any) -> Any:
-        found = la.full_rank_inverse(la.finite("pinv", x), limit(x, rtol))
+        x = la.finite("pinv", x)
+        found = la.full_rank_inverse(x, limit(x, rtol))
         return pseudo_inverse(la, x, rtol) if found is None else found
 
     return run

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Final
 
+import numpy as np
+
 from tenferro_runtime.extension import Primitive, Providers, Registry, get_backend
+from tenferro_tensor.device_runtimes import current_checks, deferred_checks
 from tenferro_tensor_core.forks import importing
 
 Maker = Callable[..., Callable[..., Any]]
@@ -66,4 +69,17 @@ def kernels(
         devices: whether device libraries support them.
     """
     register = PROVIDERS.kernels if devices else PROVIDERS.host_kernel
-    register(registry, primitive, make, sizes=sizes, blas=blas)
+    register(registry, primitive, partial(_made, make), sizes=sizes, blas=blas)
+
+
+def _made(make: Maker, la: Any, ins: Any, outs: Any, **params: Any) -> Callable[..., Any]:
+    run = make(la, ins, outs, **params)
+    return run if la.xp is np else partial(_checked_once, run)
+
+
+def _checked_once(run: Callable[..., Any], *raws: Any) -> Any:
+    """Run a kernel on a device, for which the host waits once: operands and results are checked together."""
+    if current_checks() is not None:
+        return run(*raws)
+    with deferred_checks():
+        return run(*raws)

@@ -58,6 +58,10 @@ _INSTALL: Final = {
 }
 
 
+_BACKENDS: Final = frozenset({"cpu", "cuda", "rocm", "xla"})
+"""Those of this project; kernels for them may be registered where they are not installed."""
+
+
 class _Thread(threading.local):
     busy = False
 
@@ -355,11 +359,13 @@ class Backend(ABC):
         return make(ins, outs, **op.params)  # type: ignore[no-any-return]
 
     def _missing(self, op: Op, device: ComputeDevice, on_host: bool) -> UnsupportedError:
-        have = ", ".join(REGISTRY.backends_of(op.primitive)) or "no backend"
+        offered = REGISTRY.backends_of(op.primitive)
+        unknown = [name for name in offered if not _may_exist(name)]
+        have = ", ".join([name for name in offered if name not in unknown]) or "no backend"
         borrowed = "let the CPU compute it in `with host_fallback():`, " if on_host else ""
         return UnsupportedError(
             f"{op.primitive.name} has no kernel for {device}; {have} has one. Move the operands there with "
-            f"to_device, {borrowed}or install a distribution that brings the kernel",
+            f"to_device, {borrowed}or install a distribution that brings the kernel{_lost(unknown)}",
             primitive=op.primitive.name,
             device=str(device),
         )
@@ -643,6 +649,20 @@ def is_available(kind: str) -> bool:
     (True, False)
     """
     return any(backend.name == kind for backend in made()) or kind in available_backends()
+
+
+def _may_exist(name: str) -> bool:
+    """Whether a name for which a kernel is registered is that of a backend, installed or not."""
+    library = name.partition(":")[0]
+    return name == "*" or library in _BACKENDS or library in available_backends()
+
+
+def _lost(unknown: list[str]) -> str:
+    """Why the kernels for names that no backend has are not used."""
+    if not unknown:
+        return ""
+    names, installed = ", ".join(map(repr, unknown)), ", ".join(available_backends()) or "none"
+    return f". The kernel for {names} serves no device: there is no such backend (installed: {installed})"
 
 
 def available_backends() -> tuple[str, ...]:

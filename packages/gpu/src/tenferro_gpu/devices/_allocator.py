@@ -1,4 +1,4 @@
-"""`PoolAllocator`: CuPy's memory pool of one device, as an allocator of the device model."""
+"""`PoolAllocator`: a memory pool of one device, as an allocator of the device model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PoolAllocator(Allocator):
 
     Args:
         device: the device.
-        own: whether to use a separate pool instead of CuPy's default one.
+        own: whether to use a separate pool of CuPy instead of that of the device.
     """
 
     def __init__(self, device: CupyDevice, own: bool = False) -> None:
@@ -50,7 +50,10 @@ class PoolAllocator(Allocator):
     def clear(self) -> None:
         """See `Allocator.clear`."""
         with self._device.raw:
-            (self._own or self._device.cupy.get_default_memory_pool()).free_all_blocks()
+            if self._own is None:
+                self._device.runtime.pool.clear()
+            else:
+                self._own.free_all_blocks()
 
     def serving(self) -> AbstractContextManager[Any]:
         """See `Allocator.serving`; applies to all allocations of CuPy in this thread meanwhile."""

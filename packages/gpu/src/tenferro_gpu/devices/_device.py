@@ -117,16 +117,16 @@ class CupyDevice(RuntimeDevice):
             return tuple(self._streams)
 
     def memory(self) -> dict[str, int]:
-        """``"live"`` bytes of values; ``"peak"`` bytes that CuPy's pool has taken from the device and keeps for reuse;
-        ``"free"`` and ``"total"`` bytes of the device.
+        """``"live"`` bytes of values; ``"peak"`` bytes that CuPy's pool has taken from the device and keeps for reuse,
+        or, of CUDA's pool, most bytes in use so far; ``"free"`` and ``"total"`` bytes of the device.
         """
         self.keeping.sweep()
         with self.raw:
-            pool = self.cupy.get_default_memory_pool()
+            pool = self.runtime.pool
             free, total = self.cupy.cuda.runtime.memGetInfo()
             return {
-                "live": int(pool.used_bytes()),
-                "peak": int(pool.total_bytes()),
+                "live": pool.live(),
+                "peak": pool.peak(),
                 "free": int(free),
                 "total": int(total),
             }

@@ -8,6 +8,7 @@ from weakref import ref
 
 from tenferro_gpu._stack import checked_index, cupy, device_count
 from tenferro_gpu.devices._device import CupyDevice
+from tenferro_gpu.devices._pools import DevicePool, pool_of
 from tenferro_gpu.devices._streams import CupyStream
 from tenferro_tensor import DeviceRuntime, RuntimeDevice, Stream, register_device_runtime
 from tenferro_tensor_core import ArgumentError
@@ -26,6 +27,10 @@ class CupyRuntime(DeviceRuntime):
     Methods return:
         As specified by the contract of device runtimes.
 
+    Attributes:
+        cupy: the module.
+        pool: the memory pool of the devices.
+
     Raises:
         BackendUnavailableError: CuPy, the driver or a device is missing; the text says what to do.
     """
@@ -34,6 +39,7 @@ class CupyRuntime(DeviceRuntime):
 
     def __init__(self) -> None:
         self.cupy: Any = cupy(self.kind)
+        self.pool: DevicePool = pool_of(self.cupy, self.kind)
         self._devices = tuple([CupyDevice(self, i) for i in range(device_count(self.kind))])
         # The non-default streams that wrote values, by identity of the value.
         self._marks: dict[int, tuple[ref[Any], CupyStream]] = {}

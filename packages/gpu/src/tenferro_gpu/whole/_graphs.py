@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tenferro_gpu.devices._pools import asynchronous
 from tenferro_gpu.whole._contract import KernelTarget
 from tenferro_gpu.whole._steps import HostLoop, HostStep, KernelLaunch
 from tenferro_tensor_core import evaluate
@@ -33,8 +34,12 @@ _Key = tuple[int, int, tuple[int, ...]]
 
 
 def wanted() -> bool:
-    """Whether programs that are compiled now record graphs."""
-    return os.environ.get(GRAPHS_VARIABLE, "") == "1"
+    """Whether programs that are compiled now record graphs.
+
+    CUDA's memory pool has none: memory that is freed meanwhile would become part of the graph, and be freed at every
+    replay.
+    """
+    return os.environ.get(GRAPHS_VARIABLE, "") == "1" and not asynchronous()
 
 
 def launches(steps: Sequence[HostStep], sizes: dict[str, int]) -> int | None:

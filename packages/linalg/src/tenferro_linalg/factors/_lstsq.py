@@ -172,7 +172,8 @@ def _by_inverse(a: Any, *more: Any) -> Any:
 def _least_squares_kernel(la: Any, ins: Any, outs: Any) -> Any:
     def run(a: Any, *more: Any) -> Any:
         *cut, b = more
-        found = la.full_rank_solution(la.finite("lstsq", a), b, limit(a, tuple(cut)))
+        a = la.finite("lstsq", a)
+        found = la.full_rank_solution(a, b, limit(a, tuple(cut)))
         return raw_inverse(la, a, tuple(cut)) @ b if found is None else found
 
     return run

@@ -14,6 +14,7 @@ from tenferro_linalg.functions._exponential import exponential
 from tenferro_linalg.functions._roots import logarithm, square_root
 from tenferro_linalg.functions._sign import sign
 from tenferro_runtime.extension import NumericalError, library
+from tenferro_tensor.device_runtimes import current_checks
 
 FUNCTIONS: dict[str, Callable[[MatrixCall, Chain], Chain]] = {
     "exp": lambda call, chain: exponential(call.la, chain),
@@ -40,7 +41,9 @@ def kernel(la: Any, what: str, dtype: Any, function: str, order: int) -> Callabl
             return found
         if expm is not None and x.ndim == 2 and not factors and x.size:
             return _single(expm, la, what, x)
-        la.finite(what, x)
+        x = la.finite(what, x)
+        if (checks := current_checks()) is not None:
+            checks.settle()  # before the host decides by the values
         n = x.shape[-1]
         if not x.size:
             return la.xp.zeros(x.shape, dtype)

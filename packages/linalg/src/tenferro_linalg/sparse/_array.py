@@ -11,7 +11,7 @@ import tenferro_runtime as tr
 from tenferro_linalg._operands import common, inexact, show
 from tenferro_linalg.sparse._contractions import contract
 from tenferro_linalg.sparse._primitives import product_, solve_
-from tenferro_linalg.sparse._structure import RowStructure, structure_of
+from tenferro_linalg.sparse._structure import RowStructure, beside, device_of, structure_of
 from tenferro_runtime.extension import ArgumentError, ShapeError, library
 from tenferro_tensor import Array
 from tenferro_tensor.contractible import Labels
@@ -66,7 +66,8 @@ class SparseArray:
     def T(self) -> SparseArray:
         """The transpose."""
         turned, order = self.structure.transposed
-        return SparseArray(tr.take(self.data, order), turned)
+        data = inexact(self.data)
+        return SparseArray(tr.take(data, beside(data, order)), turned)
 
     @property
     def mH(self) -> SparseArray:
@@ -80,7 +81,9 @@ class SparseArray:
         Returns:
             Tensor (m, n) of the dtype of the entries.
         """
-        return tr.zeros(self.shape, dtype=self.dtype).at[self.coords].set(self.data)
+        data = inexact(self.data)
+        whole = tr.zeros(self.shape, dtype=self.dtype, device=device_of(data))
+        return whole.at[beside(data, *self.coords)].set(data)
 
     def to_scipy(self) -> Any:
         """Convert to SciPy; the entries must have concrete values.
@@ -120,7 +123,7 @@ class SparseArray:
         if axis is None:
             return tr.sum(self.data)
         if axis in (1, -1):
-            return self @ tr.ones((self.shape[1],), dtype=self.dtype)
+            return self @ tr.ones((self.shape[1],), dtype=self.dtype, device=device_of(inexact(self.data)))
         return self.T.sum(1)
 
     def diagonal(self) -> Array:
@@ -131,7 +134,9 @@ class SparseArray:
         """
         rows, columns = self.coords
         (on,) = np.nonzero(rows == columns)
-        return tr.zeros((min(self.shape),), dtype=self.dtype).at[rows[on]].set(tr.take(self.data, on))
+        data = inexact(self.data)
+        whole = tr.zeros((min(self.shape),), dtype=self.dtype, device=device_of(data))
+        return whole.at[beside(data, rows[on])].set(tr.take(data, beside(data, on)))
 
     def __matmul__(self, x: Any) -> Any:
         if isinstance(x, SparseArray):
@@ -178,7 +183,8 @@ class SparseArray:
             return NotImplemented
         if getattr(x, "ndim", 0) == 0:
             return SparseArray(self.data * x, self.structure)
-        return SparseArray(self.data * tr.broadcast_to(inexact(x), self.shape)[self.coords], self.structure)
+        x = inexact(x)
+        return SparseArray(self.data * tr.broadcast_to(x, self.shape)[beside(x, *self.coords)], self.structure)
 
     __rmul__ = __mul__
 
@@ -239,9 +245,10 @@ def coo_array(entries: tuple[Any, tuple[Any, Any]], shape: tuple[int, int]) -> S
     data = inexact(data)
     structure, order, target = structure_of(rows, columns, (int(shape[0]), int(shape[1])))
     require_equal(data.shape[0], order.size, f"there are {order.size} places for {show(data.spec.shape)} entries")
-    data = tr.take(data, order)
+    data = tr.take(data, beside(data, order))
     if target is not None:
-        data = tr.zeros((structure.count,), dtype=data.dtype).at[target].add(data)
+        whole = tr.zeros((structure.count,), dtype=data.dtype, device=device_of(data))
+        data = whole.at[beside(data, target)].add(data)
     return SparseArray(data, structure)
 
 

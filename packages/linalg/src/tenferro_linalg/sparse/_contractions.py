@@ -13,6 +13,7 @@ from typing import Any
 
 import tenferro_runtime as tr
 from tenferro_linalg._operands import common, inexact, show
+from tenferro_linalg.sparse._structure import beside, device_of
 from tenferro_tensor.catalog import reshape
 from tenferro_tensor.contractible import Labels
 from tenferro_tensor_core import require_equal
@@ -53,7 +54,7 @@ def _by_entries(a: Any, labels: Labels, x: Any, of_x: Labels, out: Labels) -> An
     free = tuple([y for y in of_x if y not in labels])
     places = dict(zip(labels, a.coords, strict=True))
     data, x = common(inexact(a.data), ordered(x, of_x, (*shared, *free)))
-    x = x[tuple([places[y] for y in shared])] if shared else tr.broadcast_to(x, (a.nnz, *x.shape))
+    x = x[beside(x, *[places[y] for y in shared])] if shared else tr.broadcast_to(x, (a.nnz, *x.shape))
     kept = tuple([y for y in labels if y in out])
     if not kept:
         return ordered(tr.tensordot(data, x, 1), free, out)
@@ -61,7 +62,8 @@ def _by_entries(a: Any, labels: Labels, x: Any, of_x: Labels, out: Labels) -> An
     if not free and len(kept) == 1:
         return a.with_data(products).sum(1 - labels.index(kept[0]))
     shape = tuple([a.shape[labels.index(y)] for y in kept])
-    sums = tr.zeros((*shape, *x.shape[1:]), dtype=data.dtype).at[tuple([places[y] for y in kept])].add(products)
+    sums = tr.zeros((*shape, *x.shape[1:]), dtype=data.dtype, device=device_of(data))
+    sums = sums.at[beside(data, *[places[y] for y in kept])].add(products)
     return ordered(sums, (*kept, *free), out)
 
 

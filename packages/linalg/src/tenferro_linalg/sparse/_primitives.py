@@ -8,11 +8,12 @@ its derivatives are products with matrices that have the same positions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tenferro_linalg.sparse._structure import RowStructure
+from tenferro_linalg.sparse._structure import RowStructure, beside
 from tenferro_runtime.batching import lane_by_lane
 from tenferro_runtime.extension import DTypeError, General, NumericalError, Registry, Spec, primitive
 from tenferro_tensor.catalog import conj, reshape, transpose
@@ -44,7 +45,9 @@ def solve_(data: Spec, b: Spec, *, structure: RowStructure) -> Spec:
     return b
 
 
-def _product_kernel(ins: Any, outs: Any, *, structure: RowStructure) -> Callable[..., Any]:
+def _product_kernel(la: Any, ins: Any, outs: Any, *, structure: RowStructure) -> Callable[..., Any]:
+    if la.xp is not np:
+        return partial(la.sparse_product, structure)
     from scipy.sparse import _sparsetools  # called by `csr_array` itself, after checks of each operand
 
     starts, columns, (m, n) = structure.starts, structure.columns, structure.shape
@@ -63,7 +66,9 @@ def _product_kernel(ins: Any, outs: Any, *, structure: RowStructure) -> Callable
     return run
 
 
-def _sampled_kernel(ins: Any, outs: Any, *, structure: RowStructure) -> Callable[..., Any]:
+def _sampled_kernel(la: Any, ins: Any, outs: Any, *, structure: RowStructure) -> Callable[..., Any]:
+    if la.xp is not np:
+        return partial(la.sparse_sampled, structure)
     rows, columns = structure.rows, structure.columns
 
     def run(y: Any, x: Any) -> Any:
@@ -101,7 +106,7 @@ def _adjoint(data: Any, structure: RowStructure) -> tuple[Any, RowStructure]:
     import tenferro_runtime as tr
 
     turned, order = structure.transposed
-    return tr.conj(tr.take(data, order)), turned
+    return tr.conj(tr.take(data, beside(data, order))), turned
 
 
 def _product_jvp(primals: Any, tangents: Any, outs: Any, *, structure: RowStructure) -> Any:
@@ -166,8 +171,10 @@ def _of_lanes(primitive: Any) -> Callable[..., Any]:
 
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this module."""
-    registry.kernel(product_, "cpu", _product_kernel)
-    registry.kernel(sampled_, "cpu", _sampled_kernel)
+    from tenferro_linalg._providers import kernels
+
+    kernels(registry, product_, _product_kernel, blas=False)
+    kernels(registry, sampled_, _sampled_kernel, blas=False)
     registry.kernel(solve_, "cpu", _solve_kernel)
     registry.rule(product_, General(jvp=_product_jvp, vjp=_product_vjp))
     registry.rule(sampled_, General(jvp=_sampled_jvp, vjp=_sampled_vjp))

@@ -8,9 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_runtime import asarray
 from tenferro_runtime.extension import ArgumentError, ShapeError
+from tenferro_tensor import ComputeDevice
 
 Indices = np.ndarray[Any, np.dtype[Any]]
+
+
+def device_of(x: Any) -> ComputeDevice | None:
+    """The device for numbers beside a value; ``None`` in main memory, where they follow the scope."""
+    place = x.spec.place
+    return None if place.on_host else place.device
+
+
+def beside(x: Any, *indices: Any) -> Any:
+    """Indices in the memory of a value: as they are in main memory, else tensors."""
+    device = device_of(x)
+    found = indices if device is None else tuple([asarray(i, device=device) for i in indices])
+    return found[0] if len(found) == 1 else found
 
 
 class RowStructure:

@@ -1,0 +1,22 @@
+"""XLA passes the checks for backends and for compilers of whole programs."""
+
+import pytest
+
+from tenferro_ad import check_compiler
+from tenferro_tensor.conformance import check_backend
+from thorough import THOROUGH
+
+MANY_COMPILATIONS = ("results", "sizes", "layouts", "broadcasting")
+"""Checks that compile each operation for every dtype and shape, in minutes."""
+
+
+@pytest.mark.parametrize("device", ["cpu", "xla:cpu:0"])
+def test_the_compiler(device):
+    report = check_compiler("xla", device=device)
+    left_out = {f.check for f in report.findings if f.outcome != "passed"}
+    assert left_out == ({"effects"} if device == "cpu" else {"effects", "layouts"})
+
+
+def test_the_backend():
+    report = check_backend("xla:cpu:0", skip=() if THOROUGH else MANY_COMPILATIONS)
+    assert report.absent == ("define_size",)
