@@ -35,6 +35,8 @@ from tenferro_linalg.factors import _ldl, _lstsq, _lu, _polar, _reflections, _su
 from tenferro_linalg.functions import _general, _parlett, _terms
 from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
+from tenferro_linalg.sparse import _primitives as sparse
+from tenferro_linalg.sparse._structure import RowStructure
 from tenferro_linalg.structured import _banded, _toeplitz
 from tenferro_linalg.truncation import _coupling, _ranks, _sketch
 from tenferro_linalg.truncation import _eigh as _truncated_eigh
@@ -250,6 +252,10 @@ def _table() -> list[Case]:
     linalg(_subspaces.basis_, tall, of(3, N, K), of(3, M, N), of(3, small), what="orth")
     linalg(_subspaces.independent_, of(3, N + M, N), of(3, N), columns=N)
     linalg(_lu.rows_taken_, tall, of(3, N, dtype=I8), back=False)
+    places = RowStructure((2, 3), np.array([0, 2, 3], np.int32), np.array([0, 2, 1], np.int32))
+    for columns in ((), (K,)):
+        linalg(sparse.product_, of(3), of(3, *columns), structure=places)
+        linalg(sparse.sampled_, of(2, *columns), of(3, *columns), structure=places)
     out += _equations(tall, square, stack) + _random()
     return out
 
