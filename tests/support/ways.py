@@ -20,7 +20,7 @@ from tenferro_runtime.passes import PASSES
 from tenferro_runtime.running import fusion
 from tenferro_tensor import Spec, Tensor, tensor
 from tenferro_tensor.reference import kernels
-from tenferro_tensor_core import TenferroError, UnsupportedError
+from tenferro_tensor_core import NumericalError, TenferroError, UnsupportedError
 from tenferro_xla import XlaExecutor
 from written_programs import INPUTS, MANY_OPERANDS, Written, arguments, narrow
 
@@ -121,6 +121,8 @@ def sizes(f: Written) -> None:
         for strided in (False, True):
             other = arguments(f.inputs, n, m, seed=1, strided=strided)
             want = outcome(f, *other)
+            if isinstance(want, NumericalError):  # of a value that no result uses, perhaps
+                want = outcome(f.used, *other)
             for run in (compiled, compiled, plain):
                 same(outcome(run, *other), want, slack=slack)
     same(compiled(*args), f(*args), slack=slack)

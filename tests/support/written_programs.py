@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -189,6 +190,17 @@ class Written:
     def single(self) -> Callable[..., tuple[Any, ...]]:
         """The function with what compiled functions do in their place, so that all of it is single operations."""
         return self._made(NAMES | {"wave": wave.__wrapped__, "weighted": weighted.__wrapped__})
+
+    @property
+    def used(self) -> Written:
+        """The function without the lines whose values no result depends on, which programs do not run either."""
+        kept, needed = [], set(self.outputs)
+        for line in reversed(self.lines):
+            name, _, value = line.partition(" = ")
+            if name in needed:
+                kept.append(line)
+                needed = needed - {name} | set(re.findall(r"\w+", value))
+        return Written(self.inputs, tuple(reversed(kept)), self.outputs)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         return self.function(*args)
