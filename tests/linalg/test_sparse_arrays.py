@@ -82,6 +82,12 @@ def test_batches_and_programs():
     assert np.allclose(tr.vmap(lambda x: a @ x)(xs), xs @ dense[0].T)
     assert np.allclose(tr.vmap(lambda d: a.with_data(d) @ xs[0])(data), dense @ xs[0])
     assert np.allclose(tr.vmap(lambda d, x: a.with_data(d) @ x)(data, xs), np.einsum("bij,bj->bi", dense, xs))
+    for x in (xs, RNG.normal(size=(3, 4, 2)), RNG.normal(size=(0, 4, 2))):  # by entries: products at their positions
+        slope = grad(lambda d, x: tr.sum(tr.sin(a.with_data(d) @ x)))
+        for lanes, d in ((0, data[: len(x)]), (None, data[0])):
+            found = tr.vmap(slope, (lanes, 0))(d, x).numpy()
+            each = [slope(tr.asarray(d if lanes is None else d[i]), x[i]).numpy() for i in range(len(x))]
+            assert np.allclose(found, np.reshape(each, found.shape)) and found.shape == (len(x), a.nnz)
     f = tr.compile(lambda a, x: tr.sum(tr.sin(a @ x)))
     assert np.isclose(f(a, xs[0]).item(), np.sin(dense[0] @ xs[0]).sum())
     assert np.isclose(f(a.T, np.ones(5)).item(), np.sin(dense[0].T @ np.ones(5)).sum())

@@ -169,6 +169,16 @@ def _of_lanes(primitive: Any) -> Callable[..., Any]:
     return rule
 
 
+def _sampled_lanes(size: Any, values: Any, batched: Any, /, *, structure: RowStructure) -> Any:
+    """Batching rule of sampled products: the rows of all lanes are taken, multiplied and summed over columns."""
+    import tenferro_runtime as tr
+
+    y, x = [v if has else tr.expand_dims(v, axis=0) for v, has in zip(values, batched, strict=True)]
+    rows, columns = beside(x, structure.rows, structure.columns)
+    out = tr.take(y, rows, axis=1) * tr.take(x, columns, axis=1)
+    return tr.sum(out, axis=2) if y.ndim == 3 else out
+
+
 def register(registry: Registry) -> None:
     """Kernels and rules of the primitives of this module."""
     from tenferro_linalg._providers import kernels
@@ -180,4 +190,5 @@ def register(registry: Registry) -> None:
     registry.rule(sampled_, General(jvp=_sampled_jvp, vjp=_sampled_vjp))
     registry.rule(solve_, General(jvp=_solve_jvp, vjp=_solve_vjp))
     registry.batching(product_, _of_lanes(product_))
+    registry.batching(sampled_, _sampled_lanes)
     registry.batching(solve_, _of_lanes(solve_))
