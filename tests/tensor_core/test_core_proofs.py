@@ -259,14 +259,14 @@ def nested(depth):
 
 
 def test_sizes_that_share_their_parts_cost_no_more_than_the_parts():
-    """Written out, this size has more than 2**20 atoms."""
-    d = nested(40)
+    """Written out, this size has more than 2**23 atoms."""
+    d = nested(46)
     assert len(repr(d)) < 1000 and "..." in repr(d)
     assert len(d.source({"n": "a", "m": "b"})) < 20_000
     for a, b in [(3, 1), (1, 5), (7, 0)]:
         assert d.evaluate({"n": a, "m": b}) == eval(d.source({"n": "a", "m": "b"}), {"a": a, "b": b})
     assert d.substitute({"n": 2 * k, "m": 0}) == d.substitute({"m": 0}).substitute({"n": 2 * k})
-    assert d.variables == {"n", "m"} and d is nested(40)
+    assert d.variables == {"n", "m"} and d is nested(46)
 
 
 def test_sizes_are_nested_to_a_limit():

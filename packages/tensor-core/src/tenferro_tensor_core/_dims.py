@@ -172,7 +172,7 @@ class Dim:
         >>> (dim("n") * 2 + 1).evaluate({"n": 5})
         11
         """
-        value = _number(self, bindings)
+        value = _number(self, bindings, {})
         return int(_value(self, bindings, True, {})) if value is None else value  # type: ignore[arg-type]
 
     def substitute(self, bindings: Mapping[str, DimLike]) -> DimLike:
@@ -599,8 +599,11 @@ def _flattened(kind: str, dims: tuple[DimLike, ...]) -> Iterator[DimLike]:
         yield d
 
 
-def _number(d: Dim, bindings: Mapping[str, int]) -> int | None:
-    """The value where all bindings are plain integers within bounds; ``None`` leaves other cases to `_value`."""
+def _number(d: Dim, bindings: Mapping[str, int], known: dict[Atom, int]) -> int | None:
+    """The value where all bindings are plain integers within bounds; ``None`` leaves other cases to `_value`.
+
+    `known` memoises the values of quotients and extrema, which sizes share.
+    """
     number = 0
     for monomial, product in d.terms:
         for atom in monomial:
@@ -612,18 +615,21 @@ def _number(d: Dim, bindings: Mapping[str, int]) -> int | None:
                 if atom.upper is not None and value > atom.upper:
                     return None
             else:
-                value = _atom_number(atom, bindings)
+                value = known.get(atom)
                 if value is None:
-                    return None
+                    value = _atom_number(atom, bindings, known)
+                    if value is None:
+                        return None
+                    known[atom] = value
             product *= value
         number += product
     return number
 
 
-def _atom_number(atom: Atom, bindings: Mapping[str, int]) -> int | None:
+def _atom_number(atom: Atom, bindings: Mapping[str, int], known: dict[Atom, int]) -> int | None:
     args = []
     for arg in atom.args:
-        value = arg if arg.__class__ is int else _number(arg, bindings)
+        value = arg if arg.__class__ is int else _number(arg, bindings, known)
         if value is None:
             return None
         args.append(value)
