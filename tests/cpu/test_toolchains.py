@@ -128,3 +128,5 @@ def test_what_is_not_offered_is_named(installed: Installed, monkeypatch: pytest.
     monkeypatch.setenv("TENFERRO_CPU_TOOLCHAIN", "gold")
     with pytest.raises(ArgumentError, match="no toolchain 'gold'"):
         device().toolchain()
+    with pytest.raises(ArgumentError, match="no toolchain 'gold'"):
+        tr.compile(lambda x: tr.sin(x) * x)(tr.asarray(X))

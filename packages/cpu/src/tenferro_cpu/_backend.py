@@ -155,8 +155,13 @@ class CpuBackend(Backend):
         return copy
 
     def compiles_wholes(self) -> bool:
-        """See `Backend.compiles_wholes`."""
-        return _has_chosen_toolchain() or _jit.compiles_programs()
+        """See `Backend.compiles_wholes`; raises `ArgumentError` where the chosen toolchain does not exist."""
+        if not _has_chosen_toolchain():
+            return _jit.compiles_programs()
+        with importing():
+            from tenferro_cpu.native.kernels._device import device
+        device().toolchain()
+        return True
 
     def whole(
         self, function: LoopFunction, *, bare: bool = False, otherwise: Callable[..., Any] | None = None
