@@ -11,6 +11,9 @@ import tenferro_einsum as te
 import tenferro_runtime as tr
 from tenferro_runtime.lowering import lower
 from tenferro_runtime.lowering._lower import written
+from tenferro_runtime.lowering._lowering import Lowering
+from tenferro_runtime.lowering._values import Numbers
+from tenferro_tensor import tensor
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import verify
 from whole_functions import Native
@@ -310,3 +313,12 @@ def test_the_first_of_the_best(dtype: str, name: str, axis: int) -> None:
             np.testing.assert_array_equal(native(each, sizes=dict(zip("nm", shape, strict=True)))[0], want)
             if each.size < 100:
                 np.testing.assert_array_equal(interpret(f, [each], shape)[0], want)
+
+
+def test_constants_of_programs_that_are_gone_are_not_taken_for_others() -> None:
+    """Expansions are forgotten while the program around them is lowered, and their memory is used again."""
+    lowering = Lowering(lambda step: pytest.fail("no equation is lowered"))
+    for k in range(100):
+        found = lowering.constant(tensor(np.full((2,) * (k % 3), float(k))))
+        assert isinstance(found, Numbers) and found.shape == (2,) * (k % 3)
+        assert {e.value for e in found.elements} == {k}

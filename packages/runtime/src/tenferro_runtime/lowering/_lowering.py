@@ -109,7 +109,7 @@ class Lowering:
         self.exact = False
         self.fallback = fallback
         self.constants: list[tuple[Buffer, np.ndarray[Any, Any]]] = []
-        self._constants: dict[int, Lowered] = {}
+        self._constants: dict[int, tuple[Tensor, Lowered]] = {}
 
     def run(self, program: Program, inputs: Sequence[Lowered], own: frozenset[int] = frozenset()) -> list[Lowered]:
         """Lower a program for given inputs; it may write to the buffers `own`."""
@@ -141,15 +141,16 @@ class Lowering:
 
     def constant(self, held: Tensor) -> Lowered:
         """A constant of the program: numbers, an arithmetic progression, one repeated number, or memory."""
-        known = self._constants.get(id(held))  # the program keeps it alive
-        if known is None:
+        found = self._constants.get(id(held))
+        if found is None:
             array = np.asarray(held if held.spec.place.on_host else held.to_device("cpu:0"))
+            known: Lowered
             if is_small(array.shape):
                 known = Numbers(array.shape, array.dtype, [Number(x.item(), array.dtype) for x in array.reshape(-1)])
             else:
                 known = _regular(array) or self._held(array)
-            self._constants[id(held)] = known
-        return known
+            found = self._constants[id(held)] = held, known  # which lives on: no other object may have its identity
+        return found[1]
 
     def _held(self, array: np.ndarray[Any, Any]) -> Stored:
         buffer = self.w.buffer(array.dtype, array.shape, Role.CONSTANT)
