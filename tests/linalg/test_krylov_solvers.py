@@ -160,6 +160,7 @@ def test_least_squares_of_a_function():
     check_grads(lambda a: tr.sum(tr.abs(f(a)) ** 2), (tr.asarray(a),), order=1)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # by kernels that are not machine code
 @pytest.mark.parametrize("compiled", [False, True])
 def test_no_convergence_is_an_error(compiled):
     """Too few steps, a singular matrix, an indefinite one for cg, entries that are not finite: now and in programs."""
