@@ -70,7 +70,9 @@ def test_sums_of_what_is_repeated_have_the_bits_of_eager_calls(shape: tuple[int,
             assert bits(tr.compile(f, deterministic=True)(x)) == bits(f(x)), wide
 
 
-@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (0, 3), (1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(5, 9), (9, 5), (0, 3), (1, 1), (2, 7, 7), (1, 8, 8), (2, 3, 9, 9), (40, 17, 17), (0, 4, 4)]
+)
 def test_traces_have_the_bits_of_eager_calls(shape: tuple[int, ...]) -> None:
     for dtype in ("float32", "float64", "complex128"):
         for offset in (0, 1, -2):

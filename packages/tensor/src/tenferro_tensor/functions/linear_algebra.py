@@ -385,5 +385,5 @@ def matrix_trace(x: Any, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1
     Tensor(5)
     """
     entries = diagonal(x, offset=offset, axis1=axis1, axis2=axis2)
-    # In programs those of one matrix are side by side, and the order in which NumPy adds follows strides.
-    return _sum(entries.copy() if entries.ndim == 1 else entries, -1, dtype=dtype)
+    # The order in which NumPy adds follows strides: the entries lie as `gather` puts them in programs.
+    return _sum(moveaxis(entries, -1, 0).copy(), 0, dtype=dtype)
