@@ -264,6 +264,22 @@ def test_a_second_donation_is_refused_on_every_way() -> None:
             f(x, fresh(4, 4))
 
 
+def test_a_call_that_is_refused_donates_nothing() -> None:
+    """One tensor twice, or one that is gone: the others are as they were."""
+    f = tr.compile(lambda a, b, c: a * b + c, donate=(0, 1, 2))
+    for _ in range(4):
+        x, y, gone = tr.ones(3), tr.ones(3), tr.ones(3)
+        tr.compile(lambda a: a + 1, donate=0)(gone)
+        with pytest.raises(tr.DonatedError, match=r"one tensor float64\[3\] is given twice to .*<lambda> as"):
+            f(x, y, x)
+        with pytest.raises(tr.DonatedError, match="is used afterwards"):
+            f(x, y, gone)
+        assert f(x, y, tr.ones(3)).tolist() == [2, 2, 2]
+        with pytest.raises(tr.DonatedError, match="is used afterwards"):
+            print(y)
+        tr.fusion.wait()
+
+
 def test_an_argument_of_a_call_that_fails_is_gone() -> None:
     f = tr.compile(lambda x, g: tr.asarray(x @ g), donate=0)
     f(fresh(4, 4), fresh(4, 4))

@@ -141,10 +141,23 @@ def giving(
     """
 
     def run(values: Any, *args: Any) -> Any:
-        raws, source, free = list(args), user_line(), True
+        raws, source, free, given = list(args), user_line(), True, []
         for i in donation.leaves:
-            raws[i], alone = taken(args[i], donation.title, source, foreign=foreign)
+            try:
+                raws[i], alone = taken(args[i], donation.title, source, foreign=foreign)
+            except DonatedError as error:  # the call does not run, and donates nothing
+                for k in given:
+                    args[k]._data = raws[k]
+                raise _twice(args[i], donation.title) if any(args[i] is args[k] for k in given) else error from None
+            given.append(i)
             free = free and alone
         return (over if free else plain)(values, *raws)
 
     return run
+
+
+def _twice(t: Tensor, title: str) -> DonatedError:
+    return DonatedError(
+        f"one tensor {t.spec!r} is given twice to {title} as a donated argument (donate=); pass a copy of it once",
+        function=title,
+    )
