@@ -156,6 +156,32 @@ def overwrites_early(run: Run, program: Program, donated: tuple[int, ...]) -> Ru
     return call
 
 
+def overwrites_what_it_returns(run: Run, program: Program, donated: tuple[int, ...]) -> Run:
+    """Puts the last result into a donated argument of its shape, of which another result may be a view."""
+
+    def call(*raws: Any) -> Any:
+        *others, last = run(*raws)
+        for i in donated:
+            if raws[i].shape == last.shape:
+                raws[i][...] = last
+                return (*others, raws[i])
+        return (*others, last)
+
+    return call
+
+
+def from_the_end(raws: tuple[Any, ...]) -> list[Any]:
+    """Takes a negative index as Python does, where there are three branches."""
+    return [np.asarray(x % 3) if np.ndim(x) == 0 and np.asarray(x).dtype.kind == "i" and x < 0 else x for x in raws]
+
+
+def wide_rows(run: Run, program: Program, donated: tuple[int, ...]) -> Run:
+    """Stacks the rows of a scan in double precision."""
+    if "scan" not in names(program):
+        return run
+    return lambda *raws: tuple([x.astype("f8") if x.dtype == np.float32 and x.ndim == 2 else x for x in run(*raws)])
+
+
 def drifts() -> Callable[..., Run]:
     calls = iter(range(10**6))
     return after(lambda out: tuple([x + next(calls) if x.dtype.kind == "f" else x for x in out]))
@@ -330,10 +356,15 @@ FAULTS: dict[str, tuple[str, ProgramCompiler, str]] = {
     "views of one array": ("shared arguments", Faulty(before(as_row_of_base)), "overlapping views"),
     "one array twice": ("shared arguments", Faulty(before(one_for_each_object)), "one array as two arguments"),
     "memory taken early": ("donated memory", Faulty(overwrites_early), "read arguments before"),
+    "memory taken from a view": (
+        "donated memory", Faulty(overwrites_what_it_returns), "moved axes of a donated argument"
+    ),
     "kept donated memory": ("donated memory", Faulty(keeps_its_buffers), "a later call changes the results"),
     "the first size": ("sizes", OfOneSize(), "at (5,)"),
     "no empty arrays": ("sizes", Faulty(without_empty_arrays), "at (0,) raises ValueError"),
     "a wrong branch": ("control flow", Faulty(where(lambda p: "cond" in names(p))), "the other branch"),
+    "a branch from the end": ("control flow", Faulty(before(from_the_end)), "a branch before the first"),
+    "wide rows": ("control flow", Faulty(wide_rows), "a scan of float32 numbers"),
     "a wrong loop": ("control flow", Faulty(where(lambda p: "scan" in names(p))), "a scan backwards"),
     "a wrong gradient": ("derivatives", Faulty(where(lambda p: len(p.equations) > 6)), "the gradient of"),
     "a wrong batch": (

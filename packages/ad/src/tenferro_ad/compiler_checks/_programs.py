@@ -76,11 +76,25 @@ def _powers(x: Any) -> Any:
     return tr.while_loop(lambda c: tr.sum(c[0]) < 50.0, lambda c: (c[0] * c[0] + 1.0, c[1] + 1.0), (x, x[0] * 0.0))
 
 
+def _narrow(x: Any) -> Any:
+    return tr.scan(lambda c, row: (c * 0.5 + row, (c * 1.5, c > 0.25, tr.sum(c))), x[0], x)
+
+
 CONTROL_FLOW: Final = (
     Trial("a branch", lambda x: tr.cond(tr.sum(x) > 0.0, lambda: x * 2.0, lambda: tr.sin(x)), (V,)),
     Trial("the other branch", lambda x: tr.cond(tr.sum(x) > 9.0, lambda: (x, x[0]), lambda: (-x, x[1])), (V,)),
     Trial("one of three branches", lambda i, x: tr.switch(i, [tr.sin, tr.cos, tr.exp], x), (np.array(2), V)),
     Trial("a branch beyond the last", lambda i, x: tr.switch(i, [tr.sin, tr.cos], x), (np.array(7), V)),
+    Trial("a branch before the first", lambda i, x: tr.switch(i, [tr.sin, tr.cos, tr.exp], x), (np.array(-2), V)),
+    Trial(
+        "a branch of float32 numbers", lambda x: tr.cond(tr.sum(x) > 0.0, lambda: x * 2.5, lambda: x), (V.astype("f4"),)
+    ),
+    Trial("a scan of float32 numbers", _narrow, (M.astype("f4"),)),
+    Trial(
+        "a scan of complex64 numbers",
+        lambda x: tr.scan(lambda c, r: (c * 0.5j + r, c * 1.5), x[0], x),
+        (M.astype("c8"),),
+    ),
     Trial("a counted loop", lambda x: tr.fori_loop(0, 5, lambda i, c: c * 0.5 + i, x), (V,)),
     Trial("a loop of no rounds", lambda x: tr.scan(lambda c, row: (c * 0.5 + row, c), x[0], x[:0]), (M,)),
     Trial("a loop with a condition", _powers, (V,)),
@@ -133,6 +147,12 @@ LOSSES: Final = (
     ("a function of slices and roots", piecewise_loss),
 )
 
+
+def _moved(x: Any, y: Any) -> Any:
+    z = x * y
+    return z.mT, tr.sin(z)
+
+
 DONATED: Final = (
     Trial("a sum that may take the memory of its argument", lambda x, y: x + y, (M, M[::-1].copy())),
     Trial("two results of one donated argument", lambda x, y: (x + 1.0, x * y), (M, M + 3.0)),
@@ -141,6 +161,8 @@ DONATED: Final = (
     Trial("a donated argument as a result, and a sum with it", lambda x, y: (x, x + y), (M, M + 3.0)),
     Trial("a smaller result", lambda x, y: tr.sum(x * y, axis=0), (M, M + 3.0)),
     Trial("a matrix product", lambda x, y: x.mT @ y, (M, M + 3.0)),
+    Trial("moved axes of a donated argument, and a sum with it", lambda x, y: (x.mT, x + y), (M, M + 3.0)),
+    Trial("moved axes of a value, and its sine", _moved, (M, M + 3.0)),
 )
 """Programs whose first argument, or both, are donated: results must not be written before arguments are read."""
 

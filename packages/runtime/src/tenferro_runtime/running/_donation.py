@@ -141,7 +141,8 @@ def giving(
     """
 
     def run(values: Any, *args: Any) -> Any:
-        raws, source, free, given = list(args), user_line(), True, []
+        raws, source, free = list(args), user_line(), True
+        given: list[int] = []
         for i in donation.leaves:
             try:
                 raws[i], alone = taken(args[i], donation.title, source, foreign=foreign)
