@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from tenferro_runtime.extension import REGISTRY, RegistryError, Spec, primitive
 from tenferro_tensor_core import AxisError, ShapeError
 
 
@@ -39,3 +41,32 @@ def test_lanes_that_differ_in_number_are_named() -> None:
 def test_an_argument_without_axes_is_named() -> None:
     with pytest.raises(AxisError, match=r"args\[1\] has no axis for the lanes"):
         tr.vmap(total)(tr.ones((3, 2)), 1.0)
+
+
+@primitive(family="nobody.batched.v1")
+def told_batches(x: Spec) -> tuple[Spec, Spec]:
+    """An operation of a plug-in with two results."""
+    return x, x.with_(shape=x.shape[1:])
+
+
+REGISTRY.kernel(told_batches, "cpu", lambda ins, outs: lambda x: (x.copy(), x[0].copy()))
+WRONG_RULES: dict[str, Any] = {
+    "lanes behind": lambda size, values, batched: (tr.moveaxis(values[0], 0, -1), values[0][:, 0]),
+    "one result": lambda size, values, batched: values[0],
+    "no lanes": lambda size, values, batched: (values[0], values[0][0, 0]),
+    "another dtype": lambda size, values, batched: (values[0], tr.astype(values[0][:, 0], tr.float32)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_RULES)
+def test_what_rules_of_plug_ins_return_is_held_to_the_inference(name: str) -> None:
+    x = tr.reshape(tr.arange(60.0), (5, 3, 4))
+    REGISTRY.batching(told_batches, lambda size, values, batched: (values[0], values[0][:, 0]), replace=True)
+    same, first = tr.vmap(told_batches.op())(x)
+    assert same.shape == (5, 3, 4) and np.array_equal(first, x[:, 0])
+    REGISTRY.batching(told_batches, WRONG_RULES[name], replace=True)
+    for call in (tr.vmap(told_batches.op()), tr.compile(tr.vmap(told_batches.op()))):
+        with pytest.raises(
+            RegistryError, match=r"the batching rule of told_batches returned .* for .* lanes of .*\.py:"
+        ):
+            call(x)

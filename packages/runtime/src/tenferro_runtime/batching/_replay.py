@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tenferro_runtime._caches import BoundedCache
-from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values
+from tenferro_runtime.batching._records import BatchingRule, Flags, Shared, Values, batch_of, lane_specs
 from tenferro_runtime.ir._program import Literal, inner_programs
 from tenferro_runtime.ir._replay import Replay
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Op
 from tenferro_tensor.calls import state
-from tenferro_tensor_core import DimLike, TenferroError
+from tenferro_tensor_core import DimLike, RegistryError, TenferroError
 
 TRACE_USES: Final = 3
 """A rule is recorded after this many uses with operands of equal specs."""
@@ -60,7 +60,32 @@ def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: 
         return found(values)
     if found.__class__ is int and not state.open_scopes:
         REPLAYS.put(key, found + 1 if found < TRACE_USES else _written_down(rule, op, size, values, batched))
-    return rule(size, values, batched, **op.params)
+    out = rule(size, values, batched, **op.params)
+    if op.primitive.family is not None and not op.primitive.family.startswith("tenferro-"):
+        _require_lanes(rule, op, size, values, batched, out)
+    return out
+
+
+def _require_lanes(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags, out: Any) -> None:
+    """Refuse results of a third party's rule that are not batches of what the inference says of a lane."""
+    inferred = op.infer(*lane_specs(values, batched))
+    lanes = inferred if isinstance(inferred, tuple) else (inferred,)
+    found = out if isinstance(out, tuple) else (out,)
+    right = isinstance(out, tuple) == isinstance(inferred, tuple) and len(found) == len(lanes)
+    for x, lane in zip(found, lanes):
+        alike = x.__class__ is Shared
+        have, want = (x.value if alike else x).spec, lane if alike else batch_of(lane, size)
+        extents = zip(have.shape, want.shape)
+        right = right and have.dtype == want.dtype and have.ndim == want.ndim
+        right = right and not any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in extents)
+    if not right:
+        code = getattr(rule, "__code__", None)
+        raise RegistryError(
+            f"the batching rule of {op.primitive.name} returned {', '.join([repr(getattr(x, 'spec', x)) for x in found])}"
+            f" for {size} lanes of {', '.join(map(repr, lanes))}; return a value with the lane axis in front for each"
+            f"{f' (the rule is at {code.co_filename}:{code.co_firstlineno})' if code else ''}",
+            primitive=op.primitive.name,
+        )
 
 
 def _written_down(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags) -> Any:
