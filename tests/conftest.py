@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from thorough import THOROUGH, tries
@@ -22,6 +23,8 @@ if not THOROUGH:  # compiling takes most of the time of tests that use XLA, whos
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     XLA += ["--xla_cpu_use_fusion_emitters=false"]  # they take longer than all other stages together
 os.environ.setdefault("XLA_FLAGS", " ".join(XLA))
+# As `dev` does it: C code that has not changed, with sanitizers or without, is not compiled again.
+os.environ.setdefault("TENFERRO_BUILD_CACHE", str(Path(__file__).parents[1] / "build" / "objects"))
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported, for the tests of its functions on tensors
 os.environ.setdefault("MPLBACKEND", "agg")
 

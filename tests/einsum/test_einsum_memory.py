@@ -11,6 +11,7 @@ from tenferro_ad import vjp
 from tenferro_cpu.native import available
 from tenferro_einsum import MemoryBudgetError, plan
 from tenferro_runtime.running.rendering._background import COMPILING
+from thorough import THOROUGH
 from workspace import ROOT
 
 pytestmark = pytest.mark.skipif(not available(), reason="NumPy's products copy operands, which nobody predicts")
@@ -66,10 +67,14 @@ LIGHT = [
     "bin_batched_matmul_b32_m64_n64_k64", "bin_batched_outer_product_compact_j16_k16_o64_t64", "bin_matmul_256",
     "lm_batch_likelihood_sentence_4_4d", "str_matrix_chain_multiplication_100",
 ]  # fmt: skip
-HEAVY = [
-    "bin_batched_matmul_b32_m128_n128_k128", "bin_elementwise_mul_2048x2048", "bin_matmul_1024",
-    "bin_outer_product_4096", "lm_batch_likelihood_sentence_3_12d", "str_mps_varying_inner_product_200",
+HEAVY = ["bin_elementwise_mul_2048x2048", "str_mps_varying_inner_product_200"]
+LARGE = [
+    "bin_batched_matmul_b32_m128_n128_k128", "bin_matmul_1024", "bin_outer_product_4096",
+    "lm_batch_likelihood_sentence_3_12d",
 ]  # fmt: skip
+"""Of the kinds of `LIGHT`, with more elements."""
+if THOROUGH:
+    HEAVY += LARGE
 BUDGETS = [
     ("lm_batch_likelihood_sentence_4_4d", 0.3, 0.1), ("nary_matmul_chain_64", 0.6, 0.7),
 ]  # fmt: skip
