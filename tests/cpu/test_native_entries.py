@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from native_kernels import FUNCTIONS, has_form
+from native_rooms import compiled
 from tenferro_cpu.native import available
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.codegen.machine import _jit
 from tenferro_cpu.native.eager import _eager
 from tenferro_tensor import Spec, catalog

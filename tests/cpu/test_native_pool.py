@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from native_rooms import compiled
 from tenferro_cpu import MemoryPool
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.memory import _pool
 from tenferro_tensor import catalog as c
 from tenferro_tensor import tensor
