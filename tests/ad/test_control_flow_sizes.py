@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from runtime_rooms import COUNTERS
 from tenferro_ad import grad, hvp, jvp, linearize, value_and_grad
 from tenferro_runtime import Spec
-from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.extension import check_program, flatten, optimise
 
 F8 = np.dtype("float64")

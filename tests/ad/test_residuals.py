@@ -9,7 +9,7 @@ import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_ad._partition import split_reverse
 from tenferro_linalg import svd
-from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.ir import concrete
 
 RNG = np.random.default_rng(3)
 W = tr.asarray(RNG.normal(size=(4, 4)))

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse
 
 import tenferro_runtime as tr
+from runtime_rooms import COUNTERS
 from simulated.installed import simulated
 from tenferro_ad import grad, hessian, jacfwd, jacrev, sparse_hessian, sparse_jacobian, variable
 from tenferro_ad.sparse import Compression, _plan
-from tenferro_runtime._counters import COUNTERS
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, GradientError, UnsupportedError
 
 RNG = np.random.default_rng(7)

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
+from runtime_rooms import lowered
 from tenferro_ad import grad
 from tenferro_runtime.control_flow._in_place import overwritten_carries
 from tenferro_runtime.costs._storage import Storage, nbytes
 from tenferro_runtime.extension import Program, optimise
-from tenferro_runtime.ir._program import inner_programs
+from tenferro_runtime.ir import inner_programs
 from tenferro_runtime.ir._reuse import UPDATES as UPDATES_IN_PLACE
-from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.running.rendering._overwriting import overwriting
 from tenferro_tensor import Spec, catalog
 from thorough import tries

@@ -10,7 +10,7 @@ import pytest
 from kernel_check import sample, strided
 from open_cases import CASES, Case, elementwise, marked
 from tenferro_runtime.control_flow.primitives import uninitialized
-from tenferro_runtime.ir._sizes import filled, substituted
+from tenferro_runtime.ir import filled, substituted
 from tenferro_tensor import HOST, REGISTRY, Spec, catalog, get_backend
 from tenferro_tensor_core import Decisions, TenferroError
 

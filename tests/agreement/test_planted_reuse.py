@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from runtime_rooms import by_steps
 from tenferro_runtime.ir import _reuse
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.running._execute import by_steps
 from tenferro_tensor.checked import CHECKED_VARIABLE
 from tiers import leaves
 

@@ -17,7 +17,7 @@ import key_doors
 import tenferro_runtime as tr
 from key_doors import DOORS, VALUES, WAYS
 from tenferro_runtime.extension import caches
-from tenferro_tensor._primitive import primitives
+from tenferro_tensor import primitives
 from tenferro_tensor.tables import TABLES
 from tenferro_tensor_core import DIM_MEMO
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tenferro_cpu
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 from tenferro_cpu.native.threads import _blas
 
 LIBRARIES = _blas.libraries()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 from tenferro_cpu.native.copying import _copy
 from tenferro_cpu.native.copying._copy_plan import plan
 from tenferro_cpu.native.copying.tuning import MAX_TABLE

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from native_rooms import compiled
 from tenferro_cpu.native import available
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.eager import _eager, _eager_reduce
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels

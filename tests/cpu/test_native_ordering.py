@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 from tenferro_cpu.native.kernels.ordering import _along
 from tenferro_tensor import Spec, catalog
 from tenferro_tensor.reference import kernels

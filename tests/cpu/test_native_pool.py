@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
+from tenferro_cpu import MemoryPool
 from tenferro_cpu.native.memory import _pool
-from tenferro_cpu.native.memory._pool import MemoryPool
 from tenferro_tensor import catalog as c
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError

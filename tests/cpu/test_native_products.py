@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_check import spec_of
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 from tenferro_cpu.native.codegen.machine import _jit
 from tenferro_cpu.native.contraction._kernel import CpuContraction
 from tenferro_cpu.native.kernels.products import _products

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import elementwise_oracles
 import structural_oracles
+from operations import OPERATIONS
 from tenferro_tensor import Primitive, catalog
 from tenferro_tensor.reference import kernels
 
 PRIMITIVES = {v for v in vars(catalog).values() if isinstance(v, Primitive)}
-ORACLES = {*elementwise_oracles.ORACLES, catalog.convert, *structural_oracles.ORACLES}
+ORACLES = {*OPERATIONS, catalog.convert, *structural_oracles.ORACLES}
 
 
 def test_every_primitive_has_a_kernel_and_nothing_else_has() -> None:
@@ -24,7 +24,7 @@ def test_every_primitive_has_an_oracle() -> None:
 
 
 def test_the_split_into_elementwise_and_structural_is_the_catalog_s() -> None:
-    assert {p for p in PRIMITIVES if p.elementwise} == {*elementwise_oracles.ORACLES, catalog.convert}
+    assert {p for p in PRIMITIVES if p.elementwise} == {*OPERATIONS, catalog.convert}
 
 
 @pytest.mark.parametrize("primitive", sorted(structural_oracles.ORACLES, key=attrgetter("name")), ids=lambda p: p.name)

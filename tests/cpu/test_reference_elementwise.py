@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elementwise_oracles import ORACLES, PARAMS, elementwise, next_float32
 from kernel_check import agree, check, kernel_of, sample, spec_of
+from operations import OPERATIONS, PARAMS, elementwise, next_float32
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DTYPES, ArgumentError, DTypeError, UnsupportedError
@@ -28,7 +28,7 @@ def admits(primitive: Primitive, dtype: Any) -> bool:
 
 CASES = [
     pytest.param(p, dt, id=f"{p.name}-{dt.name}")
-    for p in sorted(ORACLES, key=lambda p: p.name)
+    for p in sorted(OPERATIONS, key=lambda p: p.name)
     for dt in DTYPES
     if admits(p, dt)
 ]
@@ -36,16 +36,16 @@ CASES = [
 
 def operands(primitive: Primitive, dtype: Any, *shapes: tuple[int, ...]) -> list[Any]:
     rng = np.random.default_rng(len(primitive.name))
-    oracle = ORACLES[primitive]
+    row = OPERATIONS[primitive]
     out = []
     for i, shape in enumerate(shapes):
-        low, high = oracle.second if i == 1 and oracle.second is not None else (oracle.low, oracle.high)
+        low, high = row.second if i == 1 and row.second is not None else row.drawn
         out.append(sample(rng, "bool" if i == primitive.chooser else dtype, shape, low, high))
     return out
 
 
 def oracle_of(primitive: Primitive, dtype: Any) -> Any:
-    f = next_float32 if primitive is c.nextafter and dtype == np.float32 else ORACLES[primitive].f
+    f = next_float32 if primitive is c.nextafter and dtype == np.float32 else OPERATIONS[primitive].f
 
     def oracle(*arrays: Any, **params: Any) -> Any:
         out = primitive.infer(*[Spec(np.broadcast_shapes(*map(np.shape, arrays)), a.dtype) for a in arrays], **params)
@@ -78,7 +78,7 @@ def test_a_python_scalar_stands_for_an_operand(primitive: Primitive, dtype: Any,
     for position in range(len(primitive.operands)):
         args = operands(primitive, dtype, *[shape] * len(primitive.operands))
         kernel, out = kernel_of(primitive, tuple(map(spec_of, args)), {})
-        low = ORACLES[primitive].second or (ORACLES[primitive].low, ORACLES[primitive].high)
+        low = OPERATIONS[primitive].second or OPERATIONS[primitive].drawn
         args[position] = sample(np.random.default_rng(3), args[position].dtype, (), max(low[0], 0), low[1])
         expected = oracle_of(primitive, dtype)(*args)
         args[position] = args[position].item()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from runtime_rooms import COMPILING
 from tenferro_ad import vjp
 from tenferro_cpu.native import available
 from tenferro_einsum import MemoryBudgetError, plan
-from tenferro_runtime.running.rendering._background import COMPILING
 from thorough import THOROUGH
 from workspace import ROOT
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from einsum_oracles import EXACT, INEXACT, by_loops, random_equation
+from runtime_rooms import COMPILING
 from tenferro_ad import check_grads, grad
 from tenferro_cpu import memory_pool
 from tenferro_einsum import einsum, plan
 from tenferro_runtime.extension import caches
-from tenferro_runtime.running.rendering._background import COMPILING
 from thorough import tries
 
 SEEDS = st.integers(0, 1 << 40)

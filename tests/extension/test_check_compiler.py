@@ -12,7 +12,7 @@ from tenferro_ad.compiler_checks import check_compiler
 from tenferro_cpu.native import available
 from tenferro_runtime.compilers import ProgramCompiler
 from tenferro_runtime.extension import Equation, Program, Spec, interpret
-from tenferro_runtime.ir._effects import has_effects
+from tenferro_runtime.ir import has_effects
 from tenferro_runtime.running import _execute, fusion
 from tenferro_tensor.checking import CheckError
 from tenferro_tensor_core import ArgumentError, NumericalError, UnsupportedError

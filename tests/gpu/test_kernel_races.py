@@ -10,8 +10,7 @@ from nest_kernels import HostTarget
 from tenferro_gpu.rendering import BLOCK, Sharing
 from tenferro_gpu.whole import KernelSequence, planned
 from tenferro_runtime.lowering import lower
-from tenferro_tensor import ComputeDevice
-from tenferro_tensor._place import Place
+from tenferro_tensor import ComputeDevice, Place
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no g++ to compile rendered kernels with")
 

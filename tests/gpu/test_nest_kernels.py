@@ -16,8 +16,7 @@ from tenferro_gpu.whole import KernelSequence, _native, _shape, planned, source_
 from tenferro_gpu.whole._interchange import turned
 from tenferro_gpu.whole._steps import HostLoop
 from tenferro_runtime.lowering import _lower, _reductions, _values, lower
-from tenferro_tensor import ComputeDevice
-from tenferro_tensor._place import Place
+from tenferro_tensor import ComputeDevice, Place
 from tenferro_tensor.catalog import arithmetic, bits
 from tenferro_tensor.device_model import ProgramSpec
 from tenferro_tensor.loop_interpreter import interpret

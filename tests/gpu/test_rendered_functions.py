@@ -14,7 +14,6 @@ from tenferro_gpu.compiling import RuntimeCompiler, RuntimeLibrary, runtime_libr
 from tenferro_gpu.rendering import RESERVED, CudaRenderer
 from tenferro_gpu.rendering._functions import KINDS
 from tenferro_tensor import Primitive, catalog
-from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, numbers
 from tenferro_tensor.loop_ir import Literal
 from tenferro_tensor_core import BackendUnavailableError, UnsupportedError, is_inexact, is_narrow
@@ -194,7 +193,7 @@ def test_every_elementwise_primitive_is_rendered_or_reserved_with_a_reason():
     assert len(catalogued) > 60
     for primitive in catalogued:
         have = KINDS.get(primitive, "") + "".join(RESERVED.get(primitive, {}))
-        kinds = DOMAINS[primitive.domain][0] + ("" if primitive.widens else "n")  # else it is given float32
+        kinds = primitive.kinds
         assert sorted(have) == sorted(kinds), primitive
         assert all(len(reason) > 20 for reason in RESERVED.get(primitive, {}).values())
 

@@ -8,7 +8,7 @@ import pytest
 
 import tenferro_runtime as tr
 from random_loops import Change, Nest, Recipe
-from tenferro_runtime.ir._program import Literal
+from tenferro_runtime.extension import Literal
 from tenferro_runtime.lowering import _loops, _lowering, _reductions, _values, _writer, lower
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import LoopIRError, Role, verify

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import tenferro_runtime as tr
 from random_loops import SHAPES, Recipe, recipes
-from tenferro_runtime.ir._program import Program
+from tenferro_runtime import Program
 from tenferro_runtime.lowering import _reductions, _values, lower
 from tenferro_tensor import Spec
 from tenferro_tensor.loop_interpreter import interpret

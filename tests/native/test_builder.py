@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenferro_cpu.native import engine
 from tenferro_cpu.native.codegen.builder import Block, Branch, DoLoop, Int, Loop, Module, Pointer, Scratch
 from tenferro_cpu.native.codegen.builder import _memory as memory
-from tenferro_cpu.native.codegen.machine._jit import engine
 
 DOUBLES = memory.Element("double", 8)
 LANES = 4

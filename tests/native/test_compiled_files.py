@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from instrumented import EXTENSIONS, compiler
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 
 NATIVE = EXTENSIONS["tenferro_cpu.native._compiled"]
 BUILD = compiler()

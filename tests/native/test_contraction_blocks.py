@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from guard_pages import require_inside
-from tenferro_cpu.native._extension import compiled
+from native_rooms import REGISTERS, Microkernels, compiled
 from tenferro_cpu.native.contraction import _kernel, _plan, tuning
 from tenferro_cpu.native.contraction._blocks import ways
-from tenferro_cpu.native.contraction._microkernels import REGISTERS, Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from native_rooms import compiled
 from random_contractions import random_case, step_by_step
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction import _chains, _kernel, tuning
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionGraph, ContractionIR

@@ -6,8 +6,7 @@ import subprocess
 
 import pytest
 
-from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.contraction._microkernels import Microkernels
+from native_rooms import Microkernels, compiled
 
 OBJDUMP = shutil.which("objdump")
 pytestmark = [

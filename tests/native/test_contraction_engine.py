@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import tenferro_cpu
 from guard_pages import require_inside
+from native_rooms import REGISTERS, Microkernels, compiled
 from random_contractions import MIDDLE, Case, random_case
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction import _kernel, _plan, tuning
-from tenferro_cpu.native.contraction._microkernels import REGISTERS, Microkernels
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import ArgumentError, ShapeError

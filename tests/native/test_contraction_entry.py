@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionIR
 from tenferro_tensor_core import ShapeError

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guard_pages import require_inside
+from native_rooms import compiled
 from random_contractions import MIDDLE, SMALL, random_graph
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.contraction import tuning
 from tenferro_tensor import ComputeDevice, get_backend
 from tenferro_tensor.device_model import ContractionGraph

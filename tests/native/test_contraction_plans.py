@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled, microkernels
 from tenferro_cpu.native.contraction import _kernel
 from tenferro_cpu.native.contraction._arena import Arena
 from tenferro_cpu.native.contraction._bound import Bound
-from tenferro_cpu.native.contraction._microkernels import microkernels
 from tenferro_cpu.native.contraction._plan import _Planner
 from tenferro_cpu.native.contraction.tuning import CACHE_LINE_BYTES as LINE
 from tenferro_einsum import plan

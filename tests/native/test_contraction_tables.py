@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native._extension import compiled
+from native_rooms import compiled
 from tenferro_cpu.native.contraction import _record
 from tenferro_cpu.native.contraction._record import CONTIGUOUS, SCATTER
 from tenferro_cpu.native.contraction._tables import Flags, Tiles, filled, listed, lying, offsets

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from native_rooms import compiled
 from random_contractions import MIDDLE, case_of, random_case
-from tenferro_cpu.native._extension import compiled
 from tenferro_tensor.device_model import ContractionIR
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="there is no C extension")
@@ -58,8 +58,8 @@ def put_tables(memory, step):
 
 def placed(memory, case, most):
     """The call that does a case, and what checks its result afterwards."""
+    from native_rooms import Microkernels
     from tenferro_cpu.native.contraction._chains import folded
-    from tenferro_cpu.native.contraction._microkernels import Microkernels
     from tenferro_cpu.native.contraction._outputs import Outputs
     from tenferro_cpu.native.contraction._plan import make
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import instrumented
-from tenferro_cpu.native._extension import compiled
-from tenferro_cpu.native.memory._pool import MemoryPool
+from native_rooms import compiled
+from tenferro_cpu import MemoryPool
 
 pytestmark = pytest.mark.skipif(compiled is None, reason="needs the C extension")
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native._extension import compiled
+from native_rooms import Reduced, compiled
 from tenferro_cpu.native.copying import _copy, tuning
 from tenferro_cpu.native.eager import _eager
 from tenferro_cpu.native.kernels._elementwise import Elementwise
-from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.pools._opened import CALLER
 from tenferro_tensor import Spec, catalog, get_backend
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from native_rooms import Reduced
 from reduced_entries import by_columns
+from runtime_rooms import COMPILING
 from tenferro_cpu import threads
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._limits import COMBINED_ROWS
-from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_runtime.running.rendering._background import COMPILING
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 
 @pytest.fixture(scope="module")
 def device():
-    from tenferro_cpu.native.kernels._device import device
+    from tenferro_cpu import device
 
     return device()
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from native_kernels import DTYPES, meaning, one_op, operands, values
 from tenferro_cpu.native import available
 from tenferro_tensor import Primitive, catalog
-from tenferro_tensor._primitive import DOMAINS
 from tenferro_tensor.catalog import analytic, arithmetic, comparison, numbers
 from tenferro_tensor_core import ArgumentError, DTypeError, ShapeError, finfo, is_inexact, is_narrow
 
@@ -68,7 +67,7 @@ def test_every_elementwise_primitive_is_native_or_reserved_with_a_reason():
     catalogued = [p for p in vars(catalog).values() if isinstance(p, Primitive) and p.elementwise]
     assert len(catalogued) > 60
     for primitive in catalogued:
-        kinds = DOMAINS[primitive.domain][0] + ("" if primitive.widens else "n")  # else it is given float32
+        kinds = primitive.kinds
         native = "".join(table[primitive][0] for table in (RULES, FUSED_RULES, COMPLEX_RULES) if primitive in table)
         reserved = "".join(RESERVED.get(primitive, {}))
         assert sorted(native + reserved) == sorted(kinds), primitive

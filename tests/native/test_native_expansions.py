@@ -8,8 +8,8 @@ from scipy import special
 
 import tenferro_runtime as tr
 from hand_written import mapped, of_op
+from tenferro_cpu import device
 from tenferro_cpu.native import available
-from tenferro_cpu.native.kernels._device import device
 from tenferro_runtime.running import fusion
 from tenferro_tensor.catalog import analytic, arithmetic
 from tenferro_tensor.loop_ir import Literal, expansion

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reduced_entries import by_rows
+from runtime_rooms import COMPILING
 from tenferro_cpu.native import available
-from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor.catalog import arithmetic
 from tenferro_tensor_core import ArgumentError, DTypeError
 
@@ -27,7 +27,7 @@ def product():
 
 @pytest.fixture(scope="module")
 def rows():
-    from tenferro_cpu.native.kernels._reduce import Reduced
+    from native_rooms import Reduced
 
     return by_rows(Reduced("sum", F8))
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from native_rooms import Reduced
 from reduced_entries import of_all
 from tenferro_cpu.native import available
 from tenferro_cpu.native.kernels._elementwise import Elementwise
-from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor import catalog
 
 N = 2**31 + 1025

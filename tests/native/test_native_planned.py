@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from native_rooms import Reduced
+from runtime_rooms import COMPILING
 from tenferro_cpu.native import available
-from tenferro_cpu.native.kernels._reduce import Reduced
-from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor_core import AxisError, DTypeError
 
 pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off")

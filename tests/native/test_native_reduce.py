@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="native kernels are off"
 
 
 def reduced(kind, dtype, engine=None):
-    from tenferro_cpu.native.kernels._reduce import Reduced
+    from native_rooms import Reduced
 
     return Reduced(kind, np.dtype(dtype), engine)
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from native_kernels import FUNCTIONS
+from native_rooms import compiled
+from runtime_rooms import COMPILING
 from tenferro_cpu import threads
 from tenferro_cpu.native import available
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.kernels import _limits
 from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._strided import MAX_VARIANTS, Variants
-from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor.catalog import atan2, complex, lt, mul
 from thorough import tries
 

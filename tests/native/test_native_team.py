@@ -209,8 +209,8 @@ def test_element_wise_results_do_not_depend_on_the_threads(crew, shape):
     ids=str,
 )
 def test_reductions_do_not_depend_on_the_threads(crew, monkeypatch, kind, shape, axes):
+    from native_rooms import Reduced
     from tenferro_cpu.native.kernels._fused_entry import long_row
-    from tenferro_cpu.native.kernels._reduce import Reduced
 
     kernel = Reduced(kind, np.dtype("float64"))
     monkeypatch.setattr(Reduced, "cost", 1.0)
@@ -227,7 +227,7 @@ def test_reductions_do_not_depend_on_the_threads(crew, monkeypatch, kind, shape,
 
 
 def test_sums_of_long_rows_stay_accurate(crew):
-    from tenferro_cpu.native.kernels._reduce import Reduced
+    from native_rooms import Reduced
 
     kernel = Reduced("sum", np.dtype("float32"))
     x = np.random.default_rng(3).random(5_000_001, dtype=np.float32)

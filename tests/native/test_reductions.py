@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenferro_cpu.native.codegen.machine._jit import engine
+from tenferro_cpu.native import engine
 from tenferro_cpu.native.codegen.whole._row import render_row
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._rows import combined_rows, reduced_row

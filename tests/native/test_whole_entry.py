@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from interrupts import interrupt_after
+from native_rooms import compiled
 from tenferro_cpu.native import available, engine
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native.memory import _pool
 
 pytestmark = pytest.mark.skipif(not available(), reason="no machine code here")

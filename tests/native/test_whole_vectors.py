@@ -8,10 +8,10 @@ import pytest
 
 from guard_pages import require_inside
 from native_kernels import FUNCTIONS, values
+from native_rooms import Reduced
 from tenferro_cpu.native import engine
 from tenferro_cpu.native.codegen.whole._vectors import SHORT_ROW_MAX
 from tenferro_cpu.native.kernels._fused_entry import ENTRY_MIN_ROW
-from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
 from tenferro_tensor.loop_ir import Affine, Order
 from tenferro_tensor_core import dim

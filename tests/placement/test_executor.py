@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from random_work import OPS, given, random_work, sequential, spec_on
+from tenferro_runtime.placement import verify
 from tenferro_runtime.placement._executor import Executor, _Run, within
 from tenferro_runtime.placement._plan import plan_of
 from tenferro_runtime.placement._tasks import Task, Work
-from tenferro_runtime.placement._verify import verify
 from tenferro_tensor import ComputeDevice
 from thread_pools import ThreadPools
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from native_rooms import compiled
 from tenferro_ad import grad
-from tenferro_cpu.native._extension import compiled
 from tenferro_cpu.native._host import here
 from tenferro_cpu.native.codegen.machine._jit import LEVEL_VARIABLE, available
 from tenferro_tensor.numpy_warnings import at_user_line

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from random_work import OPS, random_work, spec_on
+from tenferro_runtime.placement import PlanError, verify
 from tenferro_runtime.placement._moves import Kind
 from tenferro_runtime.placement._plan import plan_of
 from tenferro_runtime.placement._tasks import Task, Work
-from tenferro_runtime.placement._verify import PlanError, verify
 from tenferro_tensor import ComputeDevice
 
 CPU0, CPU1, CPU2, SIM0, SIM1 = map(ComputeDevice, ("cpu:0", "cpu:1", "cpu:2", "sim:0", "sim:1"))

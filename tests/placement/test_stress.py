@@ -15,10 +15,10 @@ from checked_machine import CheckedMachine, checked_timelines
 from random_work import OPS, given, random_work, sequential, spec_on
 from simulated.faults import Faults, InjectedFault
 from simulated.installed import simulated
+from tenferro_runtime.placement import PlanError, verify
 from tenferro_runtime.placement._executor import Executor
 from tenferro_runtime.placement._plan import plan_of
 from tenferro_runtime.placement._tasks import Task, Work
-from tenferro_runtime.placement._verify import PlanError, verify
 from tenferro_tensor import AsynchronousError, ComputeDevice, DeviceMemoryError, get_backend
 from thorough import tries
 

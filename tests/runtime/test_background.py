@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tenferro_runtime.running.rendering._background import COMPILING, Background
+from runtime_rooms import COMPILING, Background
 from tenferro_runtime.running.rendering._tiers import CALLS_BEFORE_COMPILING, Tiered
 
 pytestmark = pytest.mark.background

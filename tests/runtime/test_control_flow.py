@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from tenferro_runtime import Runtime, Spec, StructureError
 from tenferro_runtime.extension import check_program, flatten, interpret
-from tenferro_runtime.ir._call import concrete
+from tenferro_runtime.ir import concrete
 from tenferro_tensor_core import ArgumentError, ShapeError, TracingError, UnsupportedError
 
 F8 = np.dtype("float64")

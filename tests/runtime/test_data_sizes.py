@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
+from runtime_rooms import COUNTERS, lowered
 from tenferro_ad import grad, jvp, value_and_grad, vjp
 from tenferro_cpu.native import available
-from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.extension import check_program, optimise
 from tenferro_runtime.running import fusion
-from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor_core import ArgumentError, InconclusiveDimError, ShapeError, TracingError, UnsupportedError
 from tenferro_xla import lower_to_stablehlo

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from random_programs import Random, random_functions
+from runtime_rooms import COMPILING
 from tenferro_ad import grad, vjp
 from tenferro_cpu.native import available
 from tenferro_runtime.running.fusion import wait
-from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor import Tensor, tensor
 from tenferro_tensor_core import ArgumentError
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 import tenferro_runtime as tr
 from tenferro_ad import grad
 from tenferro_runtime.extension import check_program
-from tenferro_runtime.ir._program import inner_programs
+from tenferro_runtime.ir import inner_programs
 from tenferro_runtime.ir._structure import DIGEST_MAX_BYTES, VALUE_KEY_MAX_BYTES
-from tenferro_runtime.passes import PASSES, share_common_subexpressions
-from tenferro_runtime.passes._kinds import keeping_bits
+from tenferro_runtime.passes import PASSES, keeping_bits, share_common_subexpressions
 from tenferro_runtime.passes.common_subexpressions import share_constants
 from tenferro_tensor import Spec, tensor
 

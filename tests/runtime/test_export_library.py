@@ -14,7 +14,7 @@ import tenferro_ad as ad
 import tenferro_fft as fft
 import tenferro_linalg as la
 import tenferro_runtime as tr
-from tenferro_cpu.native.codegen.machine._jit import available
+from tenferro_cpu.native import available
 from tenferro_runtime.extension import NumericalError
 from tenferro_runtime.reports import LibraryFiles
 from tenferro_tensor_core import ArgumentError, BackendUnavailableError, DTypeError, ShapeError, UnsupportedError

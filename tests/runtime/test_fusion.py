@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
+from runtime_rooms import lowered
 from tenferro_ad import value_and_grad
 from tenferro_cpu import CpuPool
 from tenferro_cpu.native import available
+from tenferro_runtime.extension import check_program
 from tenferro_runtime.ir import interpret
 from tenferro_runtime.ir._call import is_part
-from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.lowering.native import how
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.running.fusion import kernel_stats, parts, wait
 from tenferro_tensor import Tensor, catalog, tensor
 from thorough import tries

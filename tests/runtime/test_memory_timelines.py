@@ -8,10 +8,10 @@ import numpy as np
 
 import tenferro_runtime as tr
 from markup_pages import alone, page
+from runtime_rooms import lowered
 from tenferro_ad import grad
 from tenferro_runtime.inspection import plan_memory
 from tenferro_runtime.reports import MemoryBlock, MemoryTimeline
-from tenferro_runtime.running._execute import lowered
 
 X = np.linspace(0.1, 1.0, 100).reshape(10, 10)
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
-from tenferro_runtime._counters import COUNTERS
-from tenferro_runtime.compiling._compiled import Compiled
-from tenferro_runtime.running.rendering._background import COMPILING
+from runtime_rooms import COMPILING, COUNTERS
+from tenferro_runtime.compiling import Compiled
 from tenferro_tensor import Tensor, tensor
 from thorough import tries
 

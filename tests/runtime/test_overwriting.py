@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from random_programs import Random, random_functions
+from runtime_rooms import lowered
 from tenferro_ad import value_and_grad
 from tenferro_cpu.native import available
 from tenferro_runtime.passes import optimise
-from tenferro_runtime.running._execute import lowered
 from tenferro_runtime.running.fusion import wait
 from tenferro_runtime.running.rendering._overwriting import overwriting
 from tenferro_tensor import Tensor, tensor

@@ -9,8 +9,8 @@ from hypothesis import given
 import tenferro_runtime as tr
 from markup_pages import alone, page
 from random_programs import Random, random_functions
+from runtime_rooms import lowered
 from tenferro_ad import grad
-from tenferro_runtime.running._execute import lowered
 from tenferro_tensor import Spec, tensor
 from tenferro_tensor_core import ArgumentError
 

@@ -25,8 +25,7 @@ from tenferro_linalg import svd
 from tenferro_runtime.exporting.files import FileLimits, ProgramFileError, _archive, load, save
 from tenferro_runtime.exporting.files._encode import TABLES
 from tenferro_runtime.extension import REGISTRY, Builder, call, check_program
-from tenferro_tensor import HOST, Primitive, Spec, catalog, primitive, tensor
-from tenferro_tensor._primitive import primitives
+from tenferro_tensor import HOST, Primitive, Spec, catalog, primitive, primitives, tensor
 from tenferro_tensor_core import ArgumentError, RegistryError, ShapeError, as_size, dim_min, floordiv, likely
 from tenferro_xla import lower_to_stablehlo
 from thorough import tries

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from random_programs import Random, random_functions, same
+from tenferro_runtime.extension import check_program, render
 from tenferro_runtime.ir import interpret
-from tenferro_runtime.ir._spec_check import check_program
 from tenferro_runtime.passes import PASSES, Pass, optimise
-from tenferro_runtime.running.rendering._render import render
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -7,8 +7,8 @@ import pytest
 
 import tenferro_runtime as tr
 from tenferro_runtime.extension import Builder, check_program, interpret, optimise, render
+from tenferro_runtime.running.rendering import aliases, raw_steps
 from tenferro_runtime.running.rendering._render import CHUNK
-from tenferro_runtime.running.rendering._steps import aliases, raw_steps
 from tenferro_tensor import Spec, catalog, tensor
 from tenferro_tensor_core import ArgumentError
 

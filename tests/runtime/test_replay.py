@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
+from runtime_rooms import COMPILING, COUNTERS
 from tenferro_ad import grad, jvp, value_and_grad
 from tenferro_cpu.native import available
-from tenferro_runtime._counters import COUNTERS
 from tenferro_runtime.extension import flatten, interpret
+from tenferro_runtime.ir import concrete
 from tenferro_runtime.ir._bind import render_fit
-from tenferro_runtime.ir._call import concrete
-from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_runtime.running.rendering._tiers import CALLS_BEFORE_COMPILING
 from tenferro_tensor import Spec, catalog, tensor
 from tenferro_tensor_core import Guard, ShapeError, ask, dim

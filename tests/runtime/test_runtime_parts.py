@@ -21,11 +21,11 @@ from tenferro_runtime.extension import (
     caches,
     catalog,
     check_family_id,
+    check_program,
     check_rule,
     family_id,
     primitive,
 )
-from tenferro_runtime.ir._spec_check import check_program
 from tenferro_tensor import tensor
 from tenferro_tensor_core import ArgumentError
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tenferro_runtime.placement._timeline import CancelledError, TimelineSignal
+from tenferro_runtime.placement import CancelledError, TimelineSignal
 from tenferro_tensor_core import ArgumentError
 from thorough import tries
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenferro_runtime as tr
-from tenferro_runtime.trees._tree import LEAF, TreeDef, flatten, flatten_like, map_tree, unflatten
+from tenferro_runtime import TreeDef
+from tenferro_runtime.extension import flatten, unflatten
+from tenferro_runtime.trees import LEAF, flatten_like, map_tree
 from tenferro_runtime.trees._tree_code import builder, reader
 from tenferro_tensor import Tensor, tensor
 from tenferro_tensor_core import ArgumentError

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import tenferro_runtime as tr
 from interrupts import interrupt_after
+from runtime_rooms import COMPILING
 from tenferro_ad import grad, value_and_grad
 from tenferro_cpu.native import available
 from tenferro_runtime.lowering.native import how
 from tenferro_runtime.running import fusion
-from tenferro_runtime.running.rendering._background import COMPILING
 from tenferro_tensor import Spec, tensor
 from thorough import tries
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from tenferro_cpu.native._host import Host
+from tenferro_cpu.native import Host
 
 HOSTS = {
     "avx512": Host("x86_64-unknown-linux-gnu", "znver4", "", "avx512", 64, 32, 32 << 20),

@@ -7,9 +7,8 @@ from unittest import mock
 
 from simulated.clocks import Checker
 from simulated.runtime import SimRuntime
-from tenferro_runtime.placement import _executor
+from tenferro_runtime.placement import TimelineSignal, _executor
 from tenferro_runtime.placement._executor import Accelerator
-from tenferro_runtime.placement._timeline import TimelineSignal
 from tenferro_tensor import ComputeDevice, current_stream
 from thread_pools import ThreadPools
 

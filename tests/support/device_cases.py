@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tenferro_runtime as tr
-from elementwise_oracles import ORACLES
+from operations import OPERATIONS
 from tenferro_einsum import einsum
 from tenferro_tensor import Primitive
 
@@ -56,7 +56,7 @@ def matrices(dtype: str = "float64", *shape: int) -> np.ndarray:
 def elementwise(dtypes: tuple[str, ...]) -> list[Case]:
     """Every element-wise primitive on numbers of its interval, a row against a column where there are two."""
     found = []
-    for primitive, oracle in ORACLES.items():
+    for primitive, row in OPERATIONS.items():
         if not isinstance(primitive, Primitive) or not primitive.elementwise or primitive.metadata:
             continue
         for dtype in dtypes:
@@ -64,7 +64,7 @@ def elementwise(dtypes: tuple[str, ...]) -> list[Case]:
             rng = np.random.default_rng(1)
             operands = []
             for k in range(len(primitive.operands)):
-                low, high = oracle.second if k == 1 and oracle.second else (oracle.low, oracle.high)
+                low, high = row.second if k == 1 and row.second else row.drawn
                 shape = (7, 1) if k == 1 else (7, 5)
                 x = rng.uniform(low, high, shape)
                 if kind == "c":

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import tenferro_runtime as tr
+from native_rooms import Reduced
 from reduced_entries import by_rows, of_all
 from tenferro_ad import variable
 from tenferro_cpu.native.eager import _eager, _eager_reduce
 from tenferro_cpu.native.kernels._elementwise import Elementwise
-from tenferro_cpu.native.kernels._reduce import Reduced
 from tenferro_cpu.native.kernels.products import _products
 from tenferro_tensor import Op, Spec, Tensor, catalog
 from tenferro_tensor.reference import kernels

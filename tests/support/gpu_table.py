@@ -16,8 +16,7 @@ import tenferro_linalg
 import tenferro_runtime as tr
 from installed_cupy import installed_cupy
 from tenferro_gpu.rendering._functions import KINDS
-from tenferro_tensor import REGISTRY, ComputeDevice, Primitive, Spec, catalog, get_backend
-from tenferro_tensor._place import Place
+from tenferro_tensor import REGISTRY, ComputeDevice, Place, Primitive, Spec, catalog, get_backend
 from tenferro_tensor_core import TenferroError, UnsupportedError
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "gpu-kernels.md"

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenferro_cpu.native import available, engine
-from tenferro_cpu.native.codegen.machine._jit import Engine
+from tenferro_cpu.native import Engine, available, engine
 from tenferro_cpu.native.codegen.operations._ops import supported
 from tenferro_cpu.native.kernels._elementwise import Elementwise
 from tenferro_tensor import Op, Primitive, Spec, catalog

@@ -26,8 +26,8 @@ import numpy as np
 
 import tenferro_ad as ad
 import tenferro_runtime as tr
+from tenferro_ad import EagerTensor
 from tenferro_ad._derivative import Derivative
-from tenferro_ad._eager import EagerTensor
 from tenferro_einsum import einsum
 from tenferro_tensor import Array, Op, Spec, Tensor, catalog
 from tenferro_tensor.calls import Entry, Node, Steps

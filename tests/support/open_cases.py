@@ -11,6 +11,7 @@ from tenferro_einsum import _diagonal as einsum
 from tenferro_fft import _primitives as fft
 from tenferro_fft._trigonometric import trigonometric
 from tenferro_linalg import (
+    RowStructure,
     _algebra,
     _apart,
     _cholesky,
@@ -36,11 +37,10 @@ from tenferro_linalg.functions import _general, _parlett, _terms
 from tenferro_linalg.krylov import _convergence
 from tenferro_linalg.similarity import _hessenberg, _rotations, _schur
 from tenferro_linalg.sparse import _primitives as sparse
-from tenferro_linalg.sparse._structure import RowStructure
 from tenferro_linalg.structured import _banded, _toeplitz
 from tenferro_linalg.truncation import _coupling, _ranks, _sketch
 from tenferro_linalg.truncation import _eigh as _truncated_eigh
-from tenferro_runtime.control_flow._rows import rows
+from tenferro_runtime.control_flow import rows
 from tenferro_runtime.control_flow.primitives import cond, scan, while_loop
 from tenferro_runtime.extension import call
 from tenferro_runtime.tracing.elementwise import recorded

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_runtime.ir._program import Equation
+from tenferro_runtime.extension import Equation
 from tenferro_runtime.placement._tasks import Task, Work
 from tenferro_tensor import ComputeDevice, Place, Spec, catalog
 

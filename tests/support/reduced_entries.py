@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from native_rooms import Reduced
 from tenferro_cpu.native.kernels._forms import Access
 from tenferro_cpu.native.kernels._fused_entry import Rows, entry
-from tenferro_cpu.native.kernels._reduce import Reduced
 
 Kernel = Callable[..., Any]
 

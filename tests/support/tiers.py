@@ -11,11 +11,11 @@ from unittest.mock import patch
 import numpy as np
 
 import tenferro_runtime as tr
+from runtime_rooms import by_steps
 from tenferro_cpu import CpuPool
 from tenferro_runtime.lowering import _reductions, _values, lower
 from tenferro_runtime.passes import optimise
 from tenferro_runtime.running import fusion
-from tenferro_runtime.running._execute import by_steps
 from tenferro_tensor.loop_interpreter import interpret
 from tenferro_tensor.loop_ir import plan_arena
 from tenferro_tensor_core import UnsupportedError

@@ -19,6 +19,7 @@ import tenferro_fft as tf
 import tenferro_linalg as tl
 import tenferro_runtime as tr
 from array_oracles import array
+from operations import FUNCTIONS
 from rule_cases import CASES, Case
 from tenferro_tensor_core import DTypeError
 
@@ -165,16 +166,17 @@ def _of_case(case: Case, i: int) -> Operand:
 
 
 def _elementwise(put: Any, each: Any) -> None:
-    each(
-        tr,
-        "abs abs2 angle asinh atan cbrt ceil conj cos cosh deg2rad digamma erf erfc exp exp2 expm1 fabs floor frexp "
-        "i0 imag iscomplex isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not modf "
-        "nan_to_num negative positive rad2deg real reciprocal rint round rsqrt sign signbit sin sinc sinh "
-        "spacing sqrt square stop_gradient tan tanh trunc",
-        M,
+    inside = {name: row.smooth for name, row in FUNCTIONS.items() if row.smooth}
+    unit = {name for name, (low, high) in inside.items() if -1 < low and high < 1}
+    large = {name for name, (low, _) in inside.items() if low > 1}
+    others = (
+        "abs abs2 angle ceil conj deg2rad fabs floor frexp i0 imag iscomplex isfinite isinf isnan isneginf isposinf "
+        "isreal logical_not modf nan_to_num negative positive rad2deg real reciprocal rint round sign signbit sinc "
+        "spacing square stop_gradient trunc"
     )
-    each(tr, "acos asin atanh erfinv", UNIT)
-    each(tr, "acosh", LARGE)
+    each(tr, " ".join(sorted({*others.split(), *FUNCTIONS} - unit - large)), M)
+    each(tr, " ".join(sorted(unit)), UNIT)
+    each(tr, " ".join(sorted(large)), LARGE)
     each(
         tr,
         "add allclose array_equal array_equiv atan2 complex copysign divide divmod equal float_power floor_divide fmax "

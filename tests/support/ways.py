@@ -13,9 +13,8 @@ import numpy as np
 import tenferro_runtime as tr
 from tenferro_ad import grad, jvp, variable
 from tenferro_cpu import threads
-from tenferro_runtime.extension import check_program, interpret, render
-from tenferro_runtime.ir._data_sizes import definitions
-from tenferro_runtime.ir._program import Literal
+from tenferro_runtime.extension import Literal, check_program, interpret, render
+from tenferro_runtime.ir import definitions
 from tenferro_runtime.passes import PASSES
 from tenferro_runtime.running import fusion
 from tenferro_tensor import Spec, Tensor, tensor

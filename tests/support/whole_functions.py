@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from machine_code import level_of
-from tenferro_cpu.native.codegen.machine._jit import engine
+from tenferro_cpu.native import engine
 from tenferro_cpu.native.codegen.whole import NAME, arena_bytes, arena_slots, fortran_symbols, render
 from tenferro_cpu.native.threads._team import team
 from tenferro_tensor import Op, Primitive

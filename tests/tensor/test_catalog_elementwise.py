@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from operations import OPERATIONS
 from tenferro_tensor import Primitive, Spec
 from tenferro_tensor import catalog as c
 from tenferro_tensor_core import DTYPES, ArgumentError, DTypeError, ShapeError, dim, real_of
@@ -14,19 +15,7 @@ PARAMS: dict[Any, dict[str, Any]] = {c.polygamma: {"order": 1}, c.convert: {"dty
 F8, B1 = np.dtype("float64"), np.dtype(bool)
 n = dim("n")
 
-KINDS = {
-    "biufc": "add mul absorbing_mul abs round eq ne is_finite is_nan is_inf select conj real imag convert "
-    "stop_gradient",
-    "iufc": "sub pow neg sign",
-    "iuf": "floor_divide remainder fmod",
-    "biuf": "maximum minimum floor ceil trunc clamp lt le gt ge",
-    "fc": "div sqrt rsqrt exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan "
-    "sinh cosh tanh asinh acosh atanh",
-    "f": "cbrt atan2 hypot logaddexp copysign nextafter erf erfc erfinv lgamma digamma polygamma signbit complex",
-    "biu": "bitwise_and bitwise_or bitwise_xor bitwise_not",
-    "iu": "shift_left shift_right population_count",
-}
-KIND_OF = {name: kinds for kinds, names in KINDS.items() for name in names.split()}
+KIND_OF = {**{p.name: row.kinds for p, row in OPERATIONS.items()}, "convert": "biufc"}
 
 
 def infer(primitive: Primitive, shape: Any, dtype: Any) -> Spec:

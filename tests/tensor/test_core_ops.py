@@ -24,11 +24,12 @@ from tenferro_tensor import (
     Tensor,
     catalog,
     next_level,
+    primitive,
+    primitives,
     tensor,
 )
 from tenferro_tensor import _primitive as primitives_module
 from tenferro_tensor._foreign import class_of
-from tenferro_tensor._primitive import primitive, primitives
 from tenferro_tensor_core import ArgumentError, DTypeError, PlacementError, ShapeError, dim, float32, float64
 
 Pair = namedtuple("Pair", "a b")

@@ -13,7 +13,7 @@ import pytest
 
 from tenferro_tensor import HOST, ComputeDevice, MemorySpace, Place, Spec
 from tenferro_tensor import _spec as specs
-from tenferro_tensor._spec import common_place
+from tenferro_tensor.dispatch import common_place
 from tenferro_tensor_core import AmbiguousPlacementError, ArgumentError, DTypeError, dim, float32, float64, int64
 
 CPU1 = Place(MemorySpace("host"), ComputeDevice("cpu:1"))

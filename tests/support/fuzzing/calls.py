@@ -17,6 +17,7 @@ from fuzzing.values import (
     operand,
     shape_of,
 )
+from operations import FUNCTIONS
 
 
 class Call(NamedTuple):
@@ -39,16 +40,8 @@ UNARY: dict[str, tuple[tuple[str, ...], str, float]] = {
     "negative": (NUMBERS, "special", 1), "positive": (NUMBERS, "special", 1), "sign": (REALS, "special", 1),
     "signbit": (FLOATS, "special", 1), "square": (REALS, "special", 1), "bitwise_invert": (BITS, "special", 1),
     "bitwise_count": (INTEGERS, "special", 1), "nan_to_num": (REALS, "special", 1), "abs2": (FLOATS, "special", 1),
-    "reciprocal": (FLOATS, "special", 1), "rsqrt": (FLOATS, "positive", 1), "sqrt": (FLOATS, "special", 1),
-    "cbrt": (FLOATS, "special", 1), "exp": (FLOATS, "special", 1), "exp2": (FLOATS, "special", 1),
-    "expm1": (FLOATS, "special", 1), "log": (FLOATS, "special", 1), "log1p": (FLOATS, "special", 1),
-    "log2": (FLOATS, "special", 1), "log10": (FLOATS, "special", 1), "sin": (FLOATS, "special", 1),
-    "cos": (FLOATS, "special", 1), "tan": (FLOATS, "special", 1), "asin": (FLOATS, "special", 1),
-    "acos": (FLOATS, "special", 1), "atan": (FLOATS, "special", 1), "sinh": (FLOATS, "special", 1),
-    "cosh": (FLOATS, "special", 1), "tanh": (FLOATS, "special", 1), "asinh": (FLOATS, "special", 1),
-    "acosh": (FLOATS, "special", 1), "atanh": (FLOATS, "special", 1), "erf": (FLOATS, "special", 1),
-    "erfc": (FLOATS, "special", 1000), "erfinv": (FLOATS, "unit", 30), "lgamma": (FLOATS, "positive", 100),
-    "digamma": (FLOATS, "positive", 1000),
+    "reciprocal": (FLOATS, "special", 1),
+    **{name: (FLOATS, row.wildest, row.slack[0]) for name, row in FUNCTIONS.items()},
 }  # fmt: skip
 """Of each: dtypes, the wildest numbers whose result is defined, and the multiple of the tolerance.
 
@@ -57,9 +50,8 @@ expansion and ours.
 """
 
 COMPLEX_UNARY = {
-    "square": 1, "reciprocal": 1, "sqrt": 1, "exp": 1, "log": 1, "sin": 1, "cos": 1, "tan": 1, "sinh": 1, "cosh": 1,
-    "tanh": 1, "asin": 4, "acos": 4, "atan": 4, "asinh": 4, "acosh": 4, "atanh": 4, "expm1": 4, "log1p": 4, "exp2": 1,
-    "log2": 1, "log10": 1, "sign": 1, "rsqrt": 1, "abs2": 1,
+    "square": 1, "reciprocal": 1, "sign": 1, "abs2": 1,
+    **{name: row.slack[1] for name, row in FUNCTIONS.items() if "c" in row.kinds},
 }  # fmt: skip
 """Functions of complex numbers, and the multiple of the tolerance."""
 

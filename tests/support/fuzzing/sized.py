@@ -110,8 +110,8 @@ class Sized(Area):
     ) -> None:
         """All sizes step by step, then all of them with machine code."""
         import tenferro_runtime as tr
+        from runtime_rooms import COMPILING
         from tenferro_runtime.running import fusion
-        from tenferro_runtime.running.rendering._background import COMPILING
 
         options: dict[str, Any] = {"deterministic": {"deterministic": True}, "donated": {"donate": donated(case)}}
         compiled, owned = tr.compile(g, **options.get(form, {})), form == "donated"

@@ -259,6 +259,18 @@ class Primitive:
         with _lock:
             _all.add(self)
 
+    @property
+    def kinds(self) -> str:
+        """Kinds of dtypes that kernels of an element-wise primitive receive.
+
+        NumPy's letters of its domain, and ``"n"`` for narrow floats where they are not widened.
+
+        >>> from tenferro_tensor import catalog
+        >>> catalog.exp.kinds, catalog.conj.kinds
+        ('fc', 'biufcn')
+        """
+        return DOMAINS[self.domain][0] + ("" if self.widens else "n")
+
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Apply to array operands; the operand of the highest level interprets the call."""
         try:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tenferro_tensor import Op, Primitive
-from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
-from tenferro_tensor.loop_ir import Literal
+from tenferro_tensor import Op, Primitive, catalog
+from tenferro_tensor.catalog import analytic, arithmetic, numbers
+from tenferro_tensor.loop_ir import WRITTEN_OUT, Literal
 from tenferro_tensor_core import is_narrow
 
 TYPES: Final[dict[str, str]] = {
@@ -21,80 +21,24 @@ TYPES: Final[dict[str, str]] = {
 }  # fmt: skip
 """C type of each dtype."""
 
-# Kinds of dtypes, as NumPy's letters and "n" for narrow floats, for which the function tf_<name> of the library is the
-# primitive.
-KINDS: Final[dict[Primitive, str]] = {
-    arithmetic.add: "biufc",
-    arithmetic.sub: "iufc",
-    arithmetic.mul: "biufc",
-    arithmetic.absorbing_mul: "biufc",
-    arithmetic.div: "fc",
-    arithmetic.floor_divide: "iuf",
-    arithmetic.remainder: "iuf",
-    arithmetic.fmod: "iuf",
-    arithmetic.pow: "fc",
-    arithmetic.neg: "iufc",
-    arithmetic.abs: "biufc",
-    arithmetic.sign: "iufc",
-    arithmetic.maximum: "biuf",
-    arithmetic.minimum: "biuf",
-    arithmetic.clamp: "biuf",
-    arithmetic.copysign: "f",
-    arithmetic.nextafter: "f",
-    arithmetic.floor: "biuf",
-    arithmetic.ceil: "biuf",
-    arithmetic.trunc: "biuf",
-    arithmetic.round: "biufc",
-    numbers.conj: "biufcn",
-    numbers.real: "biufcn",
-    numbers.imag: "biufc",
-    numbers.complex: "f",
-    numbers.convert: "biufcn",
-    numbers.stop_gradient: "biufcn",
-    comparison.eq: "biufc",
-    comparison.ne: "biufc",
-    comparison.lt: "biuf",
-    comparison.le: "biuf",
-    comparison.gt: "biuf",
-    comparison.ge: "biuf",
-    comparison.is_nan: "biufc",
-    comparison.is_inf: "biufc",
-    comparison.is_finite: "biufc",
-    comparison.signbit: "f",
-    comparison.select: "biufcn",
-    bits.bitwise_and: "biu",
-    bits.bitwise_or: "biu",
-    bits.bitwise_xor: "biu",
-    bits.bitwise_not: "biu",
-    bits.shift_left: "iu",
-    bits.shift_right: "iu",
-    bits.population_count: "iu",
-    **{
-        getattr(analytic, name): "fc"
-        for name in (
-            "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin",
-            "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-        )
-    },
-    **{
-        getattr(analytic, name): "f"
-        for name in ("cbrt", "atan2", "hypot", "logaddexp", "erf", "erfc", "lgamma")
-    },
-}  # fmt: skip
-
 _WRITTEN_OUT: Final = "kernels write it out (`loop_ir.expansion`); CuPy's serves one by one"
 _BITS: Final = "narrow floats are moved as their bits; CuPy's function serves one by one"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise; known powers are written out"
 
 RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     arithmetic.pow: {"iu": _NEGATIVE},
-    analytic.erfinv: {"f": _WRITTEN_OUT},
-    analytic.digamma: {"f": _WRITTEN_OUT},
-    analytic.polygamma: {"f": _WRITTEN_OUT},
+    **{p: {"f": _WRITTEN_OUT} for p in WRITTEN_OUT - {analytic.lgamma}},
     arithmetic.nextafter: {"n": _BITS},
     numbers.imag: {"n": _BITS},
 }
 """Kinds of dtypes without a function on purpose, and the reason."""
+
+KINDS: Final[dict[Primitive, str]] = {
+    p: "".join([kind for kind in p.kinds if kind not in "".join(RESERVED.get(p, {}))])
+    for p in vars(catalog).values()
+    if isinstance(p, Primitive) and p.elementwise
+}
+"""Kinds of dtypes for which the function ``tf_<name>`` of the library is the primitive."""
 
 _RENAMED: Final = {numbers.complex: "tf_complex_of"}
 

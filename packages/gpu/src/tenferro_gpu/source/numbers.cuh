@@ -231,12 +231,6 @@ TF T tf_erf(T x) { return erf(x); }
 TF T tf_erfc(T x) { return erfc(x); }
 TF T tf_lgamma(T x) { return x == tf_of<T>::low() ? x : lgamma(x); }  // as SciPy, not as C
 
-TF T tf_logaddexp(T x, T y) {
-    if (x == y) return x + (T)0.693147180559945309417;  // equal infinities have no difference
-    T gap = x - y;
-    return gap > 0 ? x + log1p(exp(-gap)) : gap <= 0 ? y + log1p(exp(gap)) : gap;
-}
-
 // parts and conversion
 
 TF T tf_conj(T x) { return x; }

@@ -13,7 +13,7 @@ from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_runtime.tracing._staged import staged
 from tenferro_tensor import Op
 from tenferro_tensor.calls import state
-from tenferro_tensor_core import DimLike, RegistryError, TenferroError
+from tenferro_tensor_core import DimLike, RegistryError, TenferroError, likely
 
 TRACE_USES: Final = 3
 """A rule is recorded after this many uses with operands of equal specs."""
@@ -75,14 +75,14 @@ def _require_lanes(rule: BatchingRule, op: Op, size: DimLike, values: Values, ba
     for x, lane in zip(found, lanes):
         alike = x.__class__ is Shared
         have, want = (x.value if alike else x).spec, lane if alike else batch_of(lane, size)
-        extents = zip(have.shape, want.shape)
         right = right and have.dtype == want.dtype and have.ndim == want.ndim
-        right = right and not any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in extents)
+        right = right and all(likely(n, "==", m) for n, m in zip(have.shape, want.shape))
     if not right:
         code = getattr(rule, "__code__", None)
+        shown = ", ".join([repr(getattr(x, "spec", x)) for x in found])
         raise RegistryError(
-            f"the batching rule of {op.primitive.name} returned {', '.join([repr(getattr(x, 'spec', x)) for x in found])}"
-            f" for {size} lanes of {', '.join(map(repr, lanes))}; return a value with the lane axis in front for each"
+            f"the batching rule of {op.primitive.name} returned {shown} for {size} lanes of "
+            f"{', '.join(map(repr, lanes))}; return a value with the lane axis in front for each"
             f"{f' (the rule is at {code.co_filename}:{code.co_firstlineno})' if code else ''}",
             primitive=op.primitive.name,
         )

@@ -12,7 +12,7 @@ from tenferro_tensor.loop_ir._affine import INDEX, Affine, Reg
 from tenferro_tensor.loop_ir._arena import ArenaPlan, plan_arena
 from tenferro_tensor.loop_ir._bounds import Unproved, unproved
 from tenferro_tensor.loop_ir._errors import LoopIRError
-from tenferro_tensor.loop_ir._expansions import expansion
+from tenferro_tensor.loop_ir._expansions import WRITTEN_OUT, expansion
 from tenferro_tensor.loop_ir._function import LoopFunction, Requirement, show
 from tenferro_tensor.loop_ir._independence import Bounds, dependent
 from tenferro_tensor.loop_ir._nodes import (
@@ -42,6 +42,7 @@ from tenferro_tensor.loop_ir._verify import verify
 
 __all__ = [
     "INDEX",
+    "WRITTEN_OUT",
     "Affine",
     "ArenaPlan",
     "Bounds",

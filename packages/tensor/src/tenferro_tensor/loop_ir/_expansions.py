@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor._primitive import Op, Primitive
-from tenferro_tensor.catalog import analytic, arithmetic
+from tenferro_tensor.catalog import analytic, arithmetic, comparison
 from tenferro_tensor.loop_ir._nodes import Literal
 from tenferro_tensor.loop_ir._terms import OpStatements, ScalarFormula, Term
 
@@ -66,7 +66,7 @@ def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> OpStatements | None
     """
     dtypes = [o.dtype if isinstance(o, Literal) else np.dtype(o) for o in operands]
     formula = ScalarFormula(dtypes)
-    x = formula.operand()
+    x, *others = formula.operands()
     if op.primitive is arithmetic.pow:
         exponent = operands[1].value if isinstance(operands[1], Literal) else None
         if dtypes[0].kind not in "iu" or not isinstance(exponent, int) or not 0 <= exponent <= MAX_EXPONENT:
@@ -75,7 +75,7 @@ def expansion(op: Op, *operands: np.dtype[Any] | Literal) -> OpStatements | None
     write = _FORMULAS.get(op.primitive)
     if write is None or dtypes[0].kind != "f":
         return None
-    result = write(formula, x, **op.params)
+    result = write(formula, x, *others, **op.params)
     return None if result is None else formula.expansion(result)
 
 
@@ -177,6 +177,13 @@ def _polygamma(b: ScalarFormula, x: Term, *, order: int) -> Term | None:
     return pole.where(x.equals(-math.inf), value)
 
 
+def _logaddexp(b: ScalarFormula, x: Term, y: Term) -> Term:
+    """The larger one and the rest; equal operands are separate, since infinities have no difference."""
+    log1p, exp = b.function(analytic.log1p), b.function(analytic.exp)
+    rest = log1p(exp(-b.apply(arithmetic.abs, x - y)))
+    return b.apply(arithmetic.maximum, x, y) + b.literal(math.log(2)).where(b.apply(comparison.eq, x, y), rest)
+
+
 def _turn(b: ScalarFormula, x: Term) -> tuple[Term, Term, Term]:
     """The distance to the nearest integer, and sine and cosine of pi times it."""
     off = x - b.apply(arithmetic.round, x)
@@ -200,4 +207,8 @@ _FORMULAS: Final[dict[Primitive, Callable[..., Term | None]]] = {
     analytic.lgamma: _lgamma,
     analytic.digamma: _digamma,
     analytic.polygamma: _polygamma,
+    analytic.logaddexp: _logaddexp,
 }
+
+WRITTEN_OUT: Final = frozenset(_FORMULAS)
+"""Primitives that `expansion` writes out for real numbers; `polygamma` up to an order."""

@@ -113,9 +113,9 @@ class ScalarFormula:
         self._body: list[Let] = []
         self._known: dict[tuple[Op, tuple[Value, ...]], Reg] = {}
 
-    def operand(self) -> Term:
-        """The first operand."""
-        return Term(self, self._args[0])
+    def operands(self) -> list[Term]:
+        """The operands."""
+        return [Term(self, arg) for arg in self._args]
 
     def literal(self, value: float) -> Term:
         """A constant of the dtype."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tenferro_tensor import Primitive, Spec, catalog
+from tenferro_tensor.loop_ir import WRITTEN_OUT, Literal, expansion
 from tenferro_tensor_core import float16, float32, float64, int32, is_narrow
 from tenferro_xla._emitter import HloEmitter, HloValue
 
@@ -119,18 +120,6 @@ def _hypot(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     inf = e.constant(math.inf, out)
     infinite = e.op("or", (e.compare("EQ", x, inf), e.compare("EQ", y, inf)), out.with_(dtype=_BOOL))
     return e.select(infinite, inf, e.op("multiply", (long, root), out))
-
-
-def logaddexp(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
-    """``max + log1p(exp(-|x - y|))``; equal operands are separate, since the difference of infinities is NaN."""
-    x, y = xs
-    out = outs[0]
-    gap = e.op("negate", (e.op("abs", (e.op("subtract", (x, y), out),), out),), out)
-    tail = e.op("log_plus_one", (e.op("exponential", (gap,), out),), out)
-    top = e.op("maximum", (x, y), out)
-    same = e.compare("EQ", x, y)
-    tail = e.select(same, e.constant(math.log(2), out), tail)
-    return e.op("add", (top, tail), out)
 
 
 def _divided(e: HloEmitter, x: HloValue, y: HloValue) -> tuple[HloValue, HloValue]:
@@ -300,6 +289,25 @@ def _identity(e: HloEmitter, xs: Any, outs: Any) -> HloValue:
     return xs[0]  # type: ignore[no-any-return]
 
 
+def _written_out(primitive: Primitive) -> Callable[..., HloValue]:
+    """Return the lowering to the statements of `loop_ir.expansion`."""
+
+    def lower(e: HloEmitter, xs: Any, outs: Any, **params: Any) -> HloValue:
+        simpler = expansion(primitive.op(**params), *[x.spec.dtype for x in xs])
+        assert simpler is not None
+        values = {reg.number: x for reg, x in zip(simpler.args, xs, strict=True)}
+        for s in simpler.body:
+            args = [
+                e.constant(a.value, outs[0].with_(dtype=a.dtype)) if isinstance(a, Literal) else values[a.number]
+                for a in s.args
+            ]
+            spec = outs[0].with_(dtype=s.result.dtype)
+            values[s.result.number] = ELEMENTWISE[s.op.primitive](e, args, (spec,), **s.op.params)
+        return values[simpler.result.number]  # type: ignore[no-any-return, union-attr]
+
+    return lower
+
+
 _NAMED: Final[dict[Primitive, str]] = {
     catalog.add: "add", catalog.sub: "subtract", catalog.mul: "multiply", catalog.div: "divide", catalog.pow: "power",
     catalog.neg: "negate", catalog.maximum: "maximum", catalog.minimum: "minimum", catalog.atan2: "atan2",
@@ -314,6 +322,7 @@ _NAMED: Final[dict[Primitive, str]] = {
 }  # fmt: skip
 
 ELEMENTWISE: Final[dict[Primitive, Callable[..., HloValue]]] = {
+    **{p: _written_out(p) for p in WRITTEN_OUT},
     **{p: named(name) for p, name in _NAMED.items()},
     catalog.eq: _compared("EQ"),
     catalog.ne: _compared("NE"),
@@ -340,7 +349,6 @@ ELEMENTWISE: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.log10: _scaled_log(10),
     catalog.exp2: _exp2,
     catalog.hypot: _hypot,
-    catalog.logaddexp: logaddexp,
     catalog.lgamma: _lgamma,
     catalog.digamma: _digamma,
     catalog.polygamma: _polygamma,

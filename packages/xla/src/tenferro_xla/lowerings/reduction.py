@@ -11,7 +11,7 @@ import numpy as np
 from tenferro_tensor import Primitive, Spec, catalog
 from tenferro_xla._emitter import HloEmitter, HloValue
 from tenferro_xla._text import i64s
-from tenferro_xla.lowerings.elementwise import is_nan, logaddexp, parts, scalar_of
+from tenferro_xla.lowerings.elementwise import ELEMENTWISE, is_nan, parts, scalar_of
 
 Start = Callable[[Any], Any]
 """Returns the neutral element of a reduction for a dtype."""
@@ -138,7 +138,7 @@ REDUCTIONS: Final[dict[Primitive, Callable[..., HloValue]]] = {
     catalog.cumprod: _scan("multiply", lambda dtype: 1),
     catalog.cummax: _scan("maximum", _least),
     catalog.cummin: _scan("minimum", _greatest),
-    catalog.cumlogsumexp: _scan(logaddexp, _least),
+    catalog.cumlogsumexp: _scan(ELEMENTWISE[catalog.logaddexp], _least),
     catalog.sort: _sort,
     catalog.argsort: _argsort,
 }

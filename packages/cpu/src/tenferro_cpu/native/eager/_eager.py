@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -30,28 +31,17 @@ from tenferro_tensor_core.forks import importing, new_lock
 Kernel = Callable[..., Any]
 Maker = Callable[..., Kernel]
 
-_ARITHMETIC: Final = (
-    arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.abs, arithmetic.sign,
-    arithmetic.maximum, arithmetic.minimum, arithmetic.copysign, arithmetic.floor, arithmetic.ceil, arithmetic.trunc,
-    arithmetic.round, arithmetic.floor_divide, arithmetic.remainder, arithmetic.fmod, arithmetic.nextafter,
-    arithmetic.absorbing_mul, arithmetic.pow,
-)  # fmt: skip
-_COMPARISON: Final = (
-    comparison.eq, comparison.ne, comparison.lt, comparison.le, comparison.gt, comparison.ge, comparison.is_nan,
-    comparison.is_inf, comparison.is_finite, comparison.signbit,
-)  # fmt: skip
-_BITS: Final = (
-    bits.bitwise_and, bits.bitwise_or, bits.bitwise_xor, bits.bitwise_not, bits.shift_left, bits.shift_right,
-    bits.population_count,
-)  # fmt: skip
-_ANALYTIC: Final = (
-    analytic.sqrt, analytic.rsqrt, analytic.exp, analytic.exp2, analytic.expm1, analytic.log, analytic.log1p,
-    analytic.log2, analytic.log10, analytic.sin, analytic.cos, analytic.tan, analytic.asin, analytic.acos,
-    analytic.atan, analytic.sinh, analytic.cosh, analytic.tanh, analytic.asinh, analytic.acosh, analytic.atanh,
-    analytic.atan2, analytic.hypot, analytic.logaddexp, analytic.cbrt, analytic.erf, analytic.erfc,
-)  # fmt: skip
 
-EAGER: Final[tuple[Primitive, ...]] = (*_ARITHMETIC, *_COMPARISON, *_BITS, *_ANALYTIC, numbers.conj, numbers.convert)
+def _of(*modules: ModuleType) -> tuple[Primitive, ...]:
+    """The primitives of modules of the catalog that have one or two operands, without those that SciPy serves best."""
+    found = [p for module in modules for p in vars(module).values() if isinstance(p, Primitive)]
+    return tuple([p for p in found if len(p.operands) < 3 and p not in _BY_SCIPY])
+
+
+_BY_SCIPY: Final = frozenset({analytic.erfinv, analytic.lgamma, analytic.digamma, analytic.polygamma})
+ANALYTIC: Final = _of(analytic)
+
+EAGER: Final = (*_of(arithmetic, comparison, bits), *ANALYTIC, numbers.conj, numbers.convert)
 """Primitives of one or two operands that have an entry where the dtype has a native form."""
 
 TERNARY: Final = (comparison.select, arithmetic.clamp)
@@ -70,7 +60,12 @@ SCANNED: Final = frozenset(
 )  # fmt: skip
 """Primitives that select infinity and NaN by comparing operands, which raises no floating-point flag."""
 
-WATCHED: Final = frozenset({*_ARITHMETIC[:4], *_ANALYTIC}) - SCANNED - _SILENT | _DIVISIONS | {numbers.convert}
+WATCHED: Final = frozenset(
+    {
+        arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div, numbers.convert, *_DIVISIONS,
+        *ANALYTIC,
+    }
+) - SCANNED - _SILENT  # fmt: skip
 """Other primitives that NumPy warns about if numbers leave the range or the domain."""
 
 _ARRAYS_ONLY: Final = frozenset({arithmetic.pow})
@@ -90,7 +85,7 @@ _ONE_ANSWER: Final = frozenset(
     {
         arithmetic.add, arithmetic.sub, arithmetic.neg, arithmetic.maximum, arithmetic.minimum, arithmetic.copysign,
         arithmetic.floor, arithmetic.ceil, arithmetic.trunc, arithmetic.round, arithmetic.nextafter, numbers.conj,
-        *_COMPARISON, *_BITS,
+        *_of(comparison, bits),
     }
 )  # fmt: skip
 """Primitives for which every loop returns the same bits."""

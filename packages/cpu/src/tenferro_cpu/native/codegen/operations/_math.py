@@ -2,7 +2,7 @@
 
 Bounds in units in the last place, verified by tests over the whole range, including subnormal results:
 exp exp2 log rsqrt 1.5; sqrt 0.5; all others 2.5 (hypot sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
-atanh expm1 log1p log2 log10); logaddexp as its parts. Special values follow C99. Every function requires fused
+atanh expm1 log1p log2 log10). Special values follow C99. Every function requires fused
 multiply-add.
 
 Polynomials are Chebyshev interpolants computed with 60 digits. Range reductions: W. J. Cody, W. Waite, Software Manual
@@ -310,12 +310,3 @@ def hypot(x: Vec, y: Vec) -> Vec:
     square = b * b
     result = sqrt(fma(a, a, square)) * back
     return where(absolute(x).equals(math.inf) | absolute(y).equals(math.inf), x.like(math.inf), result)
-
-
-def logaddexp(x: Vec, y: Vec) -> Vec:
-    where = x.block.where
-    larger = where(x > y, x, y)
-    gap = absolute(x - y)
-    result = larger + log1p(exp(-gap))
-    result = where(x.equals(y), x + LN2[x.kind][0], result)
-    return where(x.is_nan, x, where(y.is_nan, y, result))

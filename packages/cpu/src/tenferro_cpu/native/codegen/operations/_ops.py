@@ -6,6 +6,8 @@ for each dtype that it supports, or in `RESERVED` with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -25,9 +27,11 @@ from tenferro_cpu.native.codegen.operations import (
     _math_power,
     _narrow,
 )
-from tenferro_cpu.native.codegen.operations._value import OpContext, Pair, Rule, Value, real
+from tenferro_cpu.native.codegen.operations._value import OpContext, Pair, Rule, Value, literal, real
 from tenferro_tensor import Op, Primitive
 from tenferro_tensor.catalog import analytic, arithmetic, bits, comparison, numbers
+from tenferro_tensor.loop_ir import WRITTEN_OUT, Literal, expansion
+from tenferro_tensor.loop_ir import Value as Operand
 from tenferro_tensor_core import is_narrow
 
 
@@ -101,42 +105,35 @@ RULES: dict[Primitive, tuple[str, Rule]] = {
     analytic.rsqrt: ("f", _arithmetic.rsqrt),
 }
 
-# The inline library is written for fused multiply-add.
-FUSED_RULES: dict[Primitive, tuple[str, Rule]] = {
-    **{
-        getattr(analytic, name): ("f", real(getattr(_math, name)))
-        for name in (
-            "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-            "hypot", "logaddexp",
-        )
-    },
-    **{
-        getattr(analytic, name): ("f", real(getattr(_math_circular, name)))
-        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
-    },
-    analytic.cbrt: ("f", real(_math_power.cbrt)),
-    analytic.erf: ("f", real(_math_erf.erf)),
-    analytic.erfc: ("f", real(_math_erf.erfc)),
-    arithmetic.pow: ("f", real(_math_power.power)),
-    arithmetic.floor_divide: ("f", _division.floor_divide),
-    arithmetic.remainder: ("f", _division.remainder),
-    arithmetic.fmod: ("f", _division.fmod),
-}  # fmt: skip
 
-# So are the functions of complex numbers.
-COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
-    **{
-        getattr(analytic, name): ("c", _math_complex.wide(getattr(_math_complex, name)))
-        for name in (
-            "sqrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh",
-            "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh",
-        )
-    },
-    analytic.rsqrt: ("c", _math_complex.rsqrt),
-    arithmetic.pow: ("c", _math_complex.power),
-    arithmetic.abs: ("c", _arithmetic.magnitude),
-    arithmetic.sign: ("c", _arithmetic.sign),
-}  # fmt: skip
+def _library(kind: str, wrap: Callable[[Any], Rule], *modules: ModuleType) -> dict[Primitive, tuple[str, Rule]]:
+    """The functions of modules that are named as analytic primitives; a name stands for the first module with it."""
+    return {
+        p: (kind, wrap(getattr(module, p.name)))
+        for module in reversed(modules)
+        for p in vars(analytic).values()
+        if isinstance(p, Primitive) and hasattr(module, p.name) and kind not in RULES.get(p, ("",))[0]
+    }
+
+
+def _written_out(primitive: Primitive) -> Rule:
+    """The statements of `loop_ir.expansion` as a rule."""
+
+    def rule(context: OpContext, *xs: Vec, **params: Any) -> Value:
+        simpler = expansion(primitive.op(**params), *[context.dtype] * len(xs))
+        assert simpler is not None
+        values: dict[int, Any] = {reg.number: x for reg, x in zip(simpler.args, xs, strict=True)}
+
+        def value(of: Operand) -> Value:
+            return literal(context.block, of.value, of.dtype) if isinstance(of, Literal) else values[of.number]
+
+        for s in simpler.body:
+            dtypes = tuple([a.dtype for a in s.args])
+            values[s.result.number] = apply(context.block, s.op, dtypes, s.result.dtype, *map(value, s.args))
+        return value(simpler.result)
+
+    return rule
+
 
 _SPECIAL: Final = "kernels write it out (`loop_ir.expansion`); SciPy's serves one by one, closer at the zeros"
 _NEGATIVE: Final = "a negative exponent is an error, which a kernel cannot raise; known powers are written out"
@@ -147,8 +144,27 @@ RESERVED: Final[dict[Primitive, dict[str, str]]] = {
     analytic.lgamma: {"f": _SPECIAL},
     analytic.digamma: {"f": _SPECIAL},
     analytic.polygamma: {"f": _SPECIAL},
-}  # fmt: skip
+}
 """Kinds of dtype left to the reference kernels on purpose, with the reason."""
+
+# The inline library is written for fused multiply-add.
+FUSED_RULES: dict[Primitive, tuple[str, Rule]] = {
+    **{p: ("f", _written_out(p)) for p in WRITTEN_OUT if p not in RESERVED},
+    **_library("f", real, _math, _math_circular, _math_power, _math_erf),
+    arithmetic.pow: ("f", real(_math_power.power)),
+    arithmetic.floor_divide: ("f", _division.floor_divide),
+    arithmetic.remainder: ("f", _division.remainder),
+    arithmetic.fmod: ("f", _division.fmod),
+}  # fmt: skip
+
+# So are the functions of complex numbers.
+COMPLEX_RULES: dict[Primitive, tuple[str, Rule]] = {
+    **_library("c", _math_complex.wide, _math_complex),
+    analytic.rsqrt: ("c", _math_complex.rsqrt),
+    arithmetic.pow: ("c", _math_complex.power),
+    arithmetic.abs: ("c", _arithmetic.magnitude),
+    arithmetic.sign: ("c", _arithmetic.sign),
+}  # fmt: skip
 
 
 def rule_for(primitive: Primitive, dtypes: tuple[np.dtype[Any], ...], fused: bool) -> Rule | None:
