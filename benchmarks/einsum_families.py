@@ -73,6 +73,7 @@ patches                    | bcxuyv,ocuv->boxy                 | b=8 c=3 xy=16 u
 distances of two sets      | id,id->i                          | i=100000 d=16
 quadratic forms            | bi,ij,bj->b                       | b=4000 ij=64
 batch of outer products    | bi,bj->bij                        | b=4000 ij=24
+interleaved outer products | bij,bkl->bikjl                    | b=32 ijkl=8
 covariance                 | nti,ntj->nij                      | n=16 t=400 ij=40
 trace of a product         | ij,jk,kl,li->                     | ijkl=200
 diagonal of a product      | ij,jk,ki->i                       | ijk=200

@@ -78,3 +78,11 @@ def unique(xp: Any) -> Call:
     """unique_values(i), 10 000 integers below 1000"""
     i, f = xp.array_of(np.random.default_rng(2).integers(0, 1000, 10_000)), xp.unique_values
     return lambda: f(i)
+
+
+@row("numpy")
+def weighted_counts(xp: Any) -> Call:
+    """bincount(i, x), 100 000 elements in 300 bins"""
+    (x,), f = normal(xp, 100_000), xp.bincount
+    i = xp.array_of(np.random.default_rng(1).integers(0, 300, 100_000))
+    return lambda: f(i, x)

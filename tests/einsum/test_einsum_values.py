@@ -155,3 +155,13 @@ def test_a_plan_runs_many_times_and_a_path_reports_its_cost():
 def test_tensordot_agrees_with_numpy(axes):
     x, y = draw(np.random.default_rng(9), (3, 3, 3)), draw(np.random.default_rng(10), (3, 3))
     np.testing.assert_allclose(tensordot(x, y, axes=axes)._concrete(), np.tensordot(x, y, axes), atol=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "batch", "n"), [("float64", 32, 8), ("float32", 8, 16), ("complex128", 50, 8)])
+def test_outer_products_in_whole_runs_keep_the_order_of_their_labels(dtype, batch, n):
+    rng = np.random.default_rng(n)
+    x, y = [rng.normal(size=(batch, n, n)).astype(dtype) for _ in range(2)]
+    for operands in ((x, y), (x, y.swapaxes(1, 2)), (x[::-1], y[:, ::-1])):
+        found = einsum("bij,bkl->bikjl", *map(tensor, operands))
+        assert found._data.flags.c_contiguous
+        np.testing.assert_array_equal(np.asarray(found), np.einsum("bij,bkl->bikjl", *operands))

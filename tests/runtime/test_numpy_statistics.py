@@ -234,6 +234,32 @@ def test_counts():
         tr.bincount(tr.asarray([-1]))
 
 
+@pytest.mark.parametrize("n", [0, 1, 2047, 2048, 5000])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+@pytest.mark.parametrize("step", [1, 3, -1])
+def test_counts_of_read_only_values(n, dtype, step):
+    """Both sides of the size from which memory is lent to NumPy, contiguous and not; nothing is written to it."""
+    rng = np.random.default_rng(n)
+    x, w = rng.integers(0, 100, n * abs(step)).astype(dtype), rng.normal(size=n * abs(step))
+    tx, tw = tr.asarray(x.copy())[::step], tr.asarray(w.copy())[::step]
+    x, w = x[::step], w[::step]
+    same(tr.bincount(tx), np.bincount(x))
+    same(tr.bincount(tx, tw), np.bincount(x, w).astype(np.float64))
+    same(tr.bincount(tx, tw, 200), np.bincount(x, w, 200).astype(np.float64))
+    for length in (0, 1, 40, 100, 150):  # shorter than the largest integer, and not
+        same(tr.bincount(tx, length=length), np.bincount(x, minlength=length)[:length])
+        same(tr.bincount(tx, tw, length=length), np.bincount(x, w, length)[:length].astype(np.float64))
+        same(tr.compile(lambda x, w, k=length: tr.bincount(x, w, length=k))(tx, tw), tr.bincount(tx, tw, length=length))
+    assert tx.tolist() == x.tolist() and tw.tolist() == w.tolist()
+
+
+def test_negative_integers_are_not_counted_silently():
+    x = tr.asarray(np.r_[np.zeros(3000, np.int64), -1])
+    for keywords in ({}, {"length": 4}, {"minlength": 4}):
+        with pytest.raises(ArgumentError, match="bincount counts integers from 0 on, got -1"):
+            tr.bincount(x, **keywords)
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_bins_of_numbers(right):
     x = np.asarray([0.2, 6.4, 3.0, 1.0, 10.0, -1.0, 11.0, np.nan])

@@ -13,6 +13,9 @@ Raw = Any
 _LARGEST: Final[Any] = np.fmax.reduce
 _SMALLEST: Final[Any] = np.fmin.reduce
 
+LENT_MIN_ELEMENTS: Final = 2048
+"""Smallest read-only array that is lent as writable: copying a smaller one takes no longer."""
+
 
 def _is_plain(x: Raw) -> bool:
     """Whether the dtype is integer or double precision, for which NumPy and this library take the same steps."""
@@ -45,12 +48,33 @@ def nanmin(x: Raw, /, axis: Any = None, *, keepdims: bool = False) -> Raw:
     return np.asarray(_SMALLEST(x, axis, keepdims=keepdims)) if x.dtype.char in "fd" else None
 
 
+class _Lent:
+    """Memory of a read-only array as if it were writable, for a NumPy function that only reads it."""
+
+    def __init__(self, x: np.ndarray[Any, Any]) -> None:
+        self.owner = x
+        shown = x.__array_interface__
+        self.__array_interface__ = {**shown, "data": (shown["data"][0], False)}
+
+
+def _uncopied(x: Raw) -> Raw:
+    """An array of the same elements that `numpy.bincount`, which requests writable memory, does not copy."""
+    return x if x.flags.writeable or x.size < LENT_MIN_ELEMENTS else np.asarray(_Lent(x))
+
+
 def bincount(x: Raw, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Raw:
-    if length is not None or x.dtype.kind not in "iu":
+    if x.dtype.kind not in "iu" or not x.size:
         return None
-    if weights is not None and (weights.__class__ is not np.ndarray or weights.dtype != np.float64):
-        return None
-    return np.bincount(x, weights, minlength)
+    if length is not None:
+        # Larger integers are not counted; NumPy would extend the result to them.
+        if length.__class__ is not int or x.max() >= length:
+            return None
+        minlength = length
+    if weights is not None:
+        if weights.__class__ is not np.ndarray or weights.dtype != np.float64:
+            return None
+        weights = _uncopied(weights)
+    return np.bincount(_uncopied(x), weights, minlength)
 
 
 def digitize(x: Raw, /, bins: Any, right: bool = False) -> Raw:

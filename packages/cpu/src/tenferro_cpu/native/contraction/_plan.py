@@ -307,6 +307,9 @@ class _Planner:
         plain = self.step_of(left, right, value)
         if plain is None or settled(self.code, plain.sizes, plain.cost):
             return best
+        larger = max([self.bytes_of([*x.strides]) for x in (left, right)])
+        if plain.kernel == "scaling" and 4 * larger <= self.bytes_of(best):
+            return best  # an outer product in runs writes each cache line once, in order: nothing takes less
         least = tuning.FREE_OUTPUT_FACTOR * (self.blocks_of(left, right, value) or plain).cost
         for way in results(best, left.strides, right.strides):
             step = self.step_of(left, right, Value(0, 0, self.strides(way)))
