@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from tenferro_ad.primitive_checks._subject import Subject
 from tenferro_tensor.checking import LeftOut, close, copied, identical, laid_out
-from tenferro_tensor_core import DTYPES, Dim, InconclusiveDimError, TenferroError, evaluate
+from tenferro_tensor_core import (
+    DTYPES,
+    Dim,
+    InconclusiveDimError,
+    MissingDTypeError,
+    TenferroError,
+    evaluate,
+    float16,
+    is_narrow,
+    kind_of,
+    load_bfloat16,
+)
 
 _SINGLE: Final = 2e-3
 """Allowed difference between single and double precision, relative to the largest entry."""
+
+_NARROW: Final = 0.1
+"""Allowed difference between numbers of 16 bits and double precision: a check of the formula, not of its rounding."""
 
 
 def results(subject: Subject) -> Iterator[str]:
@@ -121,7 +135,7 @@ def dtypes(subject: Subject) -> Iterator[str]:
     """Check that every dtype that inference admits has a kernel, and that kernels agree up to rounding."""
     reference = subject.results(subject.arrays)
     kinds = {a.dtype.kind for a in subject.arrays}
-    for dtype in DTYPES:
+    for dtype in (*DTYPES, *_narrow()):
         name = dtype.name
         arrays = subject.cast(name)
         try:
@@ -135,11 +149,19 @@ def dtypes(subject: Subject) -> Iterator[str]:
         except Exception as error:
             yield f"{name} operands raise {_shown(error)}, though the inference admits them; refuse them there"
             continue
-        if dtype.kind in kinds and dtype.kind in "fc":
+        if kind_of(dtype) in kinds and kind_of(dtype) in "fc":
             for y, want in zip(got, reference, strict=True):
-                if y.dtype.kind == want.dtype.kind and y.dtype.kind in "fc" and y.shape == want.shape:
-                    if not close(y.astype(want.dtype), want, _SINGLE):
+                if kind_of(y.dtype) == want.dtype.kind and want.dtype.kind in "fc" and y.shape == want.shape:
+                    if not close(y.astype(want.dtype), want, _NARROW if is_narrow(dtype) else _SINGLE):
                         yield f"{name} operands lead to other numbers than {want.dtype.name} ones; correct the kernel"
+
+
+def _narrow() -> list[np.dtype[Any]]:
+    """The floating-point numbers of 16 bits that this installation has."""
+    try:
+        return [float16, load_bfloat16()]
+    except MissingDTypeError:
+        return [float16]
 
 
 def _name(subject: Subject, position: int) -> str:
