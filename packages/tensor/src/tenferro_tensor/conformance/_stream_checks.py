@@ -114,13 +114,17 @@ def times(subject: CheckedRuntime) -> Iterator[str]:
 
 def waiting(subject: CheckedRuntime) -> Iterator[str]:
     """Check that all work of a device, and of all devices, can be waited for."""
+    for device in subject.runtime.devices():
+        for stream in (device.default_stream, device.stream()):
+            keep_busy(stream)
+            event = stream.record()
+            synchronize(str(device.id))  # at once, while the work is going on
+            yield from holds(event.done, f"after synchronize of {device!r}, work of its streams is not done")
     made = []
     for device in subject.runtime.devices():
         stream = device.stream()
         keep_busy(stream)
         made.append((device, stream, launch(stream, "neg", device.upload(numbers(1), stream)), stream.record()))
-    synchronize(str(subject.first.id))
-    yield from holds(made[0][3].done, "after synchronize of a device, work of its streams is not done")
     subject.runtime.synchronize_all()
     yield from holds(all(event.done for *_, event in made), "after synchronize_all, work is not done")
     synchronize_all()
