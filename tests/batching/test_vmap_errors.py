@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tenferro_runtime as tr
+from tenferro_runtime.batching import shifting
 from tenferro_runtime.extension import REGISTRY, RegistryError, Spec, primitive
-from tenferro_tensor_core import AxisError, ShapeError
+from tenferro_tensor_core import ArgumentError, AxisError, ShapeError
 
 
 def total(x: Any, y: Any = 0.0, *, scale: Any = 1.0) -> Any:
@@ -68,3 +69,8 @@ def test_what_rules_of_plug_ins_return_is_held_to_the_inference(name: str) -> No
     for call in (tr.vmap(told_batches.op()), tr.compile(tr.vmap(told_batches.op()))):
         with pytest.raises(RegistryError, match=r"batching rule of told_batches returned .* for .* lanes of .*\.py:"):
             call(x)
+
+
+def test_axes_that_a_primitive_does_not_have_are_refused_when_the_rule_is_made() -> None:
+    with pytest.raises(ArgumentError, match=r"told_batches\(x\) has no metadata axis"):
+        shifting(told_batches, "axis")

@@ -201,7 +201,7 @@ PLANTED: dict[str, tuple[dict[str, Any], str, str]] = {
                         "complex64 operands raise IndexError .* though the inference admits them"),
     "marked": ({"make": any_size}, "modes", "a kernel maker that reads extents must not be marked by sized or any"),
     "lanes mixed": ({"batching": lambda size, values, batched: values[0][::-1] ** 3}, "batches",
-                    r"with in_axes=\(0,\) \(rule\), the op returns other results than alone; correct its rule"),
+                    r"in_axes=\(0,\) \(rule\), the op returns other results than alone; correct the rule of .*py:\d+"),
     "one axis further": ({"infer": shifted, "metadata": {"by": 0},
                           "make": lambda ins, outs, by: lambda x: np.flip(x, by),
                           "batching": lambda size, values, batched, by: tr.flip(values[0], axis=by)}, "batches",

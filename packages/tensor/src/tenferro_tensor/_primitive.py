@@ -297,7 +297,8 @@ class Primitive:
             op = self._alive.get(key)
         except TypeError:
             raise ArgumentError(
-                f"{self.name} metadata must be hashable, got {dict(zip(self.metadata, values, strict=True))}",
+                f"{self.name} metadata must be hashable, got {dict(zip(self.metadata, values, strict=True))}; "
+                "arrays are operands, which also have derivatives",
                 primitive=self.name,
             ) from None
         return op if op is not None else self._intern(key, values)

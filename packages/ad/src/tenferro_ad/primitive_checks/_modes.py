@@ -63,7 +63,9 @@ def batches(subject: Subject) -> Iterator[str]:
             yield f"under vmap with in_axes={axes} ({how}), the op raises {type(error).__name__} ({error})"
             continue
         if not all(map(close, got, want)):
-            yield f"under vmap with in_axes={axes} ({how}), the op returns other results than alone; correct its rule"
+            made = REGISTRY.registration("batching", subject.op.primitive)
+            of = f"rule of {made.owner}" if made is not None else "expansion, from which its batches follow"
+            yield f"under vmap with in_axes={axes} ({how}), the op returns other results than alone; correct the {of}"
 
 
 def _unrelated(subject: Subject) -> list[Arrays]:

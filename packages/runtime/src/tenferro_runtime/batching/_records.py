@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from tenferro_tensor import Array, Primitive, Spec, catalog
-from tenferro_tensor_core import Dim, DimLike, dim
+from tenferro_tensor_core import ArgumentError, Dim, DimLike, dim
 
 Values = tuple[Any, ...]
 Flags = tuple[bool, ...]
@@ -114,7 +114,12 @@ def shifting(primitive: Primitive, *names: str) -> BatchingRule:
 
     Returns:
         The rule.
+
+    Raises:
+        ArgumentError: the primitive has no metadata of a name.
     """
+    if unknown := [name for name in names if name not in primitive.metadata]:
+        raise ArgumentError(f"shifting: {primitive.signature} has no metadata {', '.join(unknown)}", unknown=unknown)
 
     def rule(size: DimLike, values: Values, batched: Flags, /, **metadata: Any) -> Any:
         moved = {name: shifted(metadata[name]) for name in names}

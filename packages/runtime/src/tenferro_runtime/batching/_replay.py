@@ -11,7 +11,7 @@ from tenferro_runtime.ir._program import Literal, inner_programs
 from tenferro_runtime.ir._replay import Replay
 from tenferro_runtime.passes.dead_code import remove_dead_code
 from tenferro_runtime.tracing._staged import staged
-from tenferro_tensor import Op
+from tenferro_tensor import REGISTRY, Op
 from tenferro_tensor.calls import state
 from tenferro_tensor_core import DimLike, RegistryError, TenferroError, likely
 
@@ -61,12 +61,13 @@ def by_rule(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: 
     if found.__class__ is int and not state.open_scopes:
         REPLAYS.put(key, found + 1 if found < TRACE_USES else _written_down(rule, op, size, values, batched))
     out = rule(size, values, batched, **op.params)
-    if op.primitive.family is not None and not op.primitive.family.startswith("tenferro-"):
-        _require_lanes(rule, op, size, values, batched, out)
+    made = REGISTRY.registration("batching", op.primitive)
+    if made is not None and not made.owner.ours:
+        _require_lanes(op, size, values, batched, out, str(made.owner))
     return out
 
 
-def _require_lanes(rule: BatchingRule, op: Op, size: DimLike, values: Values, batched: Flags, out: Any) -> None:
+def _require_lanes(op: Op, size: DimLike, values: Values, batched: Flags, out: Any, owner: str) -> None:
     """Refuse results of a third party's rule that are not batches of what the inference says of a lane."""
     inferred = op.infer(*lane_specs(values, batched))
     lanes = inferred if isinstance(inferred, tuple) else (inferred,)
@@ -78,12 +79,10 @@ def _require_lanes(rule: BatchingRule, op: Op, size: DimLike, values: Values, ba
         right = right and have.dtype == want.dtype and have.ndim == want.ndim
         right = right and all(likely(n, "==", m) for n, m in zip(have.shape, want.shape))
     if not right:
-        code = getattr(rule, "__code__", None)
         shown = ", ".join([repr(getattr(x, "spec", x)) for x in found])
         raise RegistryError(
             f"the batching rule of {op.primitive.name} returned {shown} for {size} lanes of "
-            f"{', '.join(map(repr, lanes))}; return a value with the lane axis in front for each"
-            f"{f' (the rule is at {code.co_filename}:{code.co_firstlineno})' if code else ''}",
+            f"{', '.join(map(repr, lanes))}; correct the rule of {owner}, whose results have the lanes in front",
             primitive=op.primitive.name,
         )
 
