@@ -18,9 +18,12 @@ from tenferro_runtime import compile
 from tenferro_runtime.extension import check_rule
 from tenferro_tensor import tensor
 from tenferro_tensor.checking import LeftOut, close
-from tenferro_tensor_core import MissingRuleError, TenferroError
+from tenferro_tensor_core import MissingRuleError, TenferroError, real_of
 
 DTYPES: Final = ("float64", "float32", "complex128", "complex64")
+
+_PRECISION: Final = {2: 0.2, 4: 1e-3, 8: 1e-7}
+"""Allowed difference of high derivatives relative to the largest entry, by the bytes of a real number."""
 
 
 def derivatives(subject: Subject, order: int) -> Iterator[str]:
@@ -109,7 +112,7 @@ def power_series(subject: Subject) -> Iterator[str]:
     for k, derivatives in enumerate(found, 1):
         g = _pushed(g)
         for got, want in zip(derivatives, g(tensor(0.0)), strict=True):
-            if not close(got.numpy(), want.numpy(), 1e-3 if got.dtype.itemsize == 4 else 1e-7):
+            if not close(got.numpy(), want.numpy(), _PRECISION[real_of(got.dtype).itemsize]):
                 yield f"derivative {k} along a curve ({kind}) differs from that of nested jvp; correct the Taylor rule"
                 return
 
