@@ -61,8 +61,7 @@ REASONS: Final[dict[str, str]] = {
     _SCHUR: "continuous_are discrete_are funm_points funm_term hessenberg hessenberg_rotation schur schur_factors "
     "schur_phases schur_rotation stein sylvester",
     "bisection by LAPACK; cuSOLVER has no eigenvalues of tridiagonal matrices alone": "eigvalsh_tridiagonal",
-    "sparse factors; those of cuSOLVER take one right-hand side, and NVIDIA gives them up for cuDSS, which CuPy has "
-    "not": "solve",
+    "sparse factors, which CuPy's `splu` computes on the CPU, too": "solve",
 }
 """Why primitives have no kernel."""
 
