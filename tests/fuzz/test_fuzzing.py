@@ -1,6 +1,7 @@
 """The fuzz campaign finds what is planted, makes it small, tells it apart, and finds nothing where nothing is."""
 
 import json
+import math
 import os
 import re
 import signal
@@ -341,3 +342,10 @@ def test_a_wrong_program_is_found_and_reduced(monkeypatch):
         case, smaller = smaller, next((c for c in area.shrink(smaller) if failure(area, c)), None)
     assert len(case["lines"]) <= 3 and any("tanh" in text for _, text in case["lines"])
     assert "tanh" in area.subject(case)
+
+
+def test_operands_with_an_empty_axis_are_small_beside_it():
+    """No choice of steps would make such an operand smaller, so that drawing it must not try."""
+    for number in range(16_300, 16_400):
+        for operand in AREAS["layouts"].draw(rng_of(970744006, number))["operands"]:
+            assert math.prod([max(1, n) for n in operand["shape"]]) <= 20_000

@@ -121,7 +121,7 @@ class Layouts(Area):
         dtype = rng.choice(DTYPES)
         if kind in ("one", "shaped", "two"):
             shape = [rng.choice(EXTENTS) for _ in range(rng.choice((1, 1, 2, 2, 2, 3, 4)))]
-            while math.prod(shape) > 20_000:
+            while math.prod([max(1, n) for n in shape]) > 20_000:
                 shape.pop()
             text = rng.choice({"one": ONE, "shaped": SHAPED, "two": TWO}[kind])
             shapes = [shape] * (2 if kind == "two" else 1)
@@ -185,7 +185,7 @@ def _operand(rng: random.Random, dtype: str, shape: list[int]) -> dict[str, Any]
     if rng.random() < 0.5:
         rng.shuffle(order)
     steps = [rng.choice(STEPS) for _ in shape]
-    while math.prod([max(1, n * abs(s)) for n, s in zip(shape, steps, strict=True)]) > MOST:
+    if math.prod([max(1, n * abs(s)) for n, s in zip(shape, steps, strict=True)]) > MOST:
         steps = [max(-1, min(1, s)) for s in steps]
     return {"dtype": dtype, "shape": list(shape), "steps": steps, "order": order, "seed": rng.randrange(1 << 16)}
 
