@@ -64,7 +64,7 @@ def batches(subject: Subject) -> Iterator[str]:
             continue
         if not all(map(close, got, want)):
             made = REGISTRY.registration("batching", subject.op.primitive)
-            of = f"rule of {made.owner}" if made is not None else "expansion, from which its batches follow"
+            of = f"rule of {made.owner}" if made is not None else "kernel or the expansion, which serve all lanes"
             yield f"under vmap with in_axes={axes} ({how}), the op returns other results than alone; correct the {of}"
 
 
